@@ -1,0 +1,217 @@
+//! Blocks of memory and the counts that keep them.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::cpu::Event;
+use crate::device::CpuDevice;
+use crate::error::Error;
+
+/// Every block starts at a multiple of this, so that vector code and symmetric copies run at full speed.
+const BLOCK_ALIGN: usize = 64;
+
+/// What the bytes of freed and never-written memory read as under chaos: a NaN as `f32` and `f64`, far from any
+/// usual integer.
+const POISON: u8 = 0xFF;
+
+/// Which of a device's memories a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Host,
+    Device,
+}
+
+impl Place {
+    fn name(self) -> &'static str {
+        match self {
+            Place::Host => "host",
+            Place::Device => "device",
+        }
+    }
+}
+
+/// One allocation, shared by all that view it.
+pub(crate) struct Block {
+    /// Buffers, pieces, shares and parked uses. The last one gives the memory back.
+    holders: AtomicUsize,
+    /// Handles of a shared device buffer; the reads that dropped handles left pending are in `ends`.
+    handles: AtomicUsize,
+    ends: Mutex<Vec<Event>>,
+    base: NonNull<u8>,
+    bytes: usize,
+    /// What the system allocator gave.
+    raw: NonNull<u8>,
+    layout: Layout,
+    place: Place,
+    /// `None` while the block lies on its device's free list.
+    device: Option<Arc<CpuDevice>>,
+}
+
+// SAFETY: the block is plain data and atomics; its memory is used only through buffers, which carry their own bounds.
+unsafe impl Send for Block {}
+// SAFETY: as above; nothing in it changes behind `&` but atomics and what a mutex guards.
+unsafe impl Sync for Block {}
+
+impl Block {
+    /// Asks the system for memory. All bytes are initialised, here and for good.
+    pub(crate) fn from_system(place: Place, bytes: usize) -> Option<Box<Block>> {
+        // Aligning by hand keeps the zeroing with the system, which has zeroed pages at hand; an over-aligned request
+        // would be written twice.
+        let layout = Layout::from_size_align(bytes.checked_add(BLOCK_ALIGN)?, 16).ok()?;
+        // SAFETY: the layout's size is not zero (`BLOCK_ALIGN` is added to it).
+        let raw = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        let skip = raw.as_ptr().align_offset(BLOCK_ALIGN);
+        // SAFETY: `skip < BLOCK_ALIGN`, and the allocation is `BLOCK_ALIGN` larger than `bytes`.
+        let base = unsafe { raw.add(skip) };
+        Some(Box::new(Block {
+            holders: AtomicUsize::new(0),
+            handles: AtomicUsize::new(0),
+            ends: Mutex::new(Vec::new()),
+            base,
+            bytes,
+            raw,
+            layout,
+            place,
+            device: None,
+        }))
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Overwrites everything, so that a read of freed or never-written memory shows.
+    pub(crate) fn poison(&mut self) {
+        // SAFETY: `base` is valid for `bytes` bytes (`from_system`), and nobody holds the block (`&mut`).
+        unsafe { self.base.as_ptr().write_bytes(POISON, self.bytes) };
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: `raw` came from `alloc_zeroed` with this layout and is freed only here.
+        unsafe { dealloc(self.raw.as_ptr(), self.layout) };
+    }
+}
+
+/// One count of a block. The last one to go puts the block on its device's free list, on whatever thread that is: it
+/// waits for nothing and calls no driver.
+pub(crate) struct BlockRef(NonNull<Block>);
+
+// SAFETY: a count is an atomic number and a pointer to a `Block`, which is `Send` and `Sync`.
+unsafe impl Send for BlockRef {}
+// SAFETY: as above.
+unsafe impl Sync for BlockRef {}
+
+impl BlockRef {
+    /// Makes `block` live, with one count.
+    pub(crate) fn new(mut block: Box<Block>, device: Arc<CpuDevice>) -> BlockRef {
+        *block.holders.get_mut() = 1;
+        *block.handles.get_mut() = 0;
+        block.device = Some(device);
+        BlockRef(NonNull::from(Box::leak(block)))
+    }
+
+    fn block(&self) -> &Block {
+        // SAFETY: a `BlockRef` is a count, and the block lives until the last count is gone.
+        unsafe { self.0.as_ref() }
+    }
+
+    pub(crate) fn base(&self) -> NonNull<u8> {
+        self.block().base
+    }
+
+    /// The device whose allocator made the block.
+    pub(crate) fn device(&self) -> &Arc<CpuDevice> {
+        self.block().device.as_ref().expect("a held block has its device")
+    }
+
+    pub(crate) fn same_block(&self, other: &BlockRef) -> bool {
+        self.0 == other.0
+    }
+
+    /// Counts there are. A value of 1 is final for the one who holds it: what others did before they gave theirs up has
+    /// happened.
+    pub(crate) fn holders(&self) -> usize {
+        self.block().holders.load(Ordering::Acquire)
+    }
+
+    /// Gives the count up without ending it, for `take_ptr`.
+    pub(crate) fn into_raw(self) -> NonNull<Block> {
+        std::mem::ManuallyDrop::new(self).0
+    }
+
+    /// Takes a count back.
+    ///
+    /// # Safety
+    /// `block` came from [`BlockRef::into_raw`], and this is the one time that its count is taken back.
+    pub(crate) unsafe fn from_raw(block: NonNull<Block>) -> BlockRef {
+        BlockRef(block)
+    }
+
+    /// Adds a handle of a shared device buffer.
+    pub(crate) fn add_handle(&self) {
+        self.block().handles.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Ends a handle whose last read is over when `end` fires.
+    pub(crate) fn end_handle(&self, end: Event) {
+        let block = self.block();
+        block.ends.lock().unwrap_or_else(PoisonError::into_inner).push(end);
+        // Release: whoever sees the smaller count sees the event in the list.
+        block.handles.fetch_sub(1, Ordering::Release);
+    }
+
+    pub(crate) fn handles(&self) -> usize {
+        self.block().handles.load(Ordering::Acquire)
+    }
+
+    /// Ends the last handle: the block is unshared again.
+    pub(crate) fn unshare(&self) {
+        self.block().handles.store(0, Ordering::Relaxed);
+    }
+
+    /// Runs `f` over the events of the reads that dropped handles left, and forgets them if it succeeds.
+    pub(crate) fn with_ends(&self, f: impl FnOnce(&[Event]) -> Result<(), Error>) -> Result<(), Error> {
+        let mut ends = self.block().ends.lock().unwrap_or_else(PoisonError::into_inner);
+        f(&ends)?;
+        ends.clear();
+        Ok(())
+    }
+}
+
+impl Clone for BlockRef {
+    fn clone(&self) -> BlockRef {
+        self.block().holders.fetch_add(1, Ordering::Relaxed);
+        BlockRef(self.0)
+    }
+}
+
+impl Drop for BlockRef {
+    fn drop(&mut self) {
+        // Release, and Acquire for the last one: all uses of the memory happen before it goes to its next owner.
+        if self.block().holders.fetch_sub(1, Ordering::Release) == 1 {
+            fence(Ordering::Acquire);
+            // SAFETY: the block came from `Box::leak` in `new`, and the count that ended was the last.
+            let mut block = unsafe { Box::from_raw(self.0.as_ptr()) };
+            block.ends.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+            if let Some(device) = block.device.take() {
+                device.give_back(block);
+            }
+        }
+    }
+}
+
+/// Takes a block of at least `bytes` bytes from `device`, from its free list if one lies there.
+pub(crate) fn allocate(device: &Arc<CpuDevice>, place: Place, bytes: usize) -> Result<BlockRef, Error> {
+    match device.take(place, bytes) {
+        Some(block) => Ok(BlockRef::new(block, Arc::clone(device))),
+        None => Err(Error::OutOfMemory { place: place.name(), asked: bytes, held: device.held() }),
+    }
+}

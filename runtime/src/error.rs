@@ -1,0 +1,293 @@
+//! What can go wrong, and values on their way back from a call that failed.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The operation that an [`Error`] speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// `enqueue_copy_to`, `enqueue_copy_from`, `enqueue_create_buffer_from`.
+    Copy,
+    /// `enqueue_fill`.
+    Fill,
+    /// `copy_to_slice`, `copy_from_slice`, `to_vec`.
+    BlockingCopy,
+    /// A kernel launch.
+    Launch,
+    /// `synchronize`, `Recorded::wait`, the end of a scope.
+    Wait,
+    /// `record`.
+    Record,
+    /// `handoff`, `reassign_ownership_to`, `on`.
+    Handoff,
+    /// `into_shared`, `share_with`, `try_unshare`.
+    Share,
+    /// `create_host_buffer`, `enqueue_create_buffer` and their variants.
+    Create,
+    /// `scope`.
+    Scope,
+    /// `from_ptr`, `take_ptr`.
+    Pointer,
+    /// `view`, `view_mut`, `create_sub_buffer`.
+    View,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Operation::Copy => "copy",
+            Operation::Fill => "fill",
+            Operation::BlockingCopy => "blocking copy",
+            Operation::Launch => "kernel launch",
+            Operation::Wait => "wait",
+            Operation::Record => "record",
+            Operation::Handoff => "handoff",
+            Operation::Share => "share",
+            Operation::Create => "create",
+            Operation::Scope => "scope",
+            Operation::Pointer => "pointer exchange",
+            Operation::View => "view",
+        })
+    }
+}
+
+/// Everything that a call of this library can report.
+///
+/// An error that was found before the driver or the worker was asked (lengths, streams, ranges) has enqueued nothing
+/// and changed nothing. Where values went in by value, they come back in a [`Fault`].
+///
+/// ```
+/// use escrow::{Device, DeviceContext, Error};
+/// # fn main() -> Result<(), Error> {
+/// let ctx = DeviceContext::new(Device::cpu())?;
+/// let mut dev = ctx.enqueue_create_buffer_zeroed::<f32>(4)?;
+/// let error = dev.copy_from_slice(&[1.0; 3]).unwrap_err();
+/// assert!(matches!(error, Error::Length { dst: 4, src: 3, .. }));
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Two lengths that must be equal are not. Nothing copies a prefix: slice one of the two.
+    #[error("{op}: the destination holds {dst} elements and the source {src}; lengths must be equal, `slice` the longer one")]
+    Length {
+        /// What was asked for.
+        op: Operation,
+        /// Elements of the destination.
+        dst: usize,
+        /// Elements of the source.
+        src: usize,
+    },
+    /// A range reaches outside of what it was taken from, or ends before it starts.
+    #[error("the range {start}..{end} does not lie in 0..{len}")]
+    Range {
+        /// First element.
+        start: usize,
+        /// One past the last element.
+        end: usize,
+        /// Elements there are.
+        len: usize,
+    },
+    /// A size in bytes does not fit `isize`.
+    #[error("{len} elements of {elem_size} bytes are more than any allocation can hold")]
+    TooLarge {
+        /// Elements asked for.
+        len: usize,
+        /// Bytes of one element.
+        elem_size: usize,
+    },
+    /// A piece length or chunk length of zero.
+    #[error("pieces of 0 elements cannot cover a buffer: ask for at least 1")]
+    EmptyChunk,
+    /// Memory cannot be seen as elements of another type: its size is not a multiple, or its address not aligned.
+    #[error("{bytes} bytes at an address that is {misalign} past a multiple of {align} cannot be seen as elements of {size} bytes with alignment {align}")]
+    Layout {
+        /// Bytes there are.
+        bytes: usize,
+        /// Size of the wanted element.
+        size: u32,
+        /// Alignment of the wanted element.
+        align: u32,
+        /// Address modulo `align`.
+        misalign: u32,
+    },
+    /// An operand belongs to another stream than the one that the operation runs on.
+    #[error("{op}: an operand belongs to another stream than the one the operation runs on; move it there with `handoff` first")]
+    WrongStream {
+        /// What was asked for.
+        op: Operation,
+    },
+    /// An operand, context or kernel set belongs to another device.
+    #[error("{op}: an operand, context or kernel set belongs to another device")]
+    WrongDevice {
+        /// What was asked for.
+        op: Operation,
+    },
+    /// A shared buffer has other handles, so it cannot become unshared.
+    #[error("the buffer is still shared: {holders} handles or pending reads hold it, this one counted")]
+    StillShared {
+        /// Handles, pieces and pending reads, the caller's own included.
+        holders: usize,
+    },
+    /// The buffer is a piece of a block, and only whole blocks have a pointer to take.
+    #[error("this buffer is a piece of a larger block: `rejoin` all pieces before `take_ptr`")]
+    Piece,
+    /// Pieces do not lie side by side in one block, in the order given.
+    #[error("piece {index} does not start where the piece before it ends in the same block: pass all pieces of one block in order")]
+    NotAdjacent {
+        /// The first piece that does not fit; 0 if there are no pieces at all.
+        index: usize,
+    },
+    /// The pointer was not given up by `take_ptr`, so it cannot be taken back.
+    #[error("this pointer does not own its memory: only what `take_ptr` returned can go into `from_ptr`")]
+    NotTaken,
+    /// No memory.
+    #[error("out of {place} memory: {asked} bytes were asked for, {held} bytes are held by this device's buffers; drop buffers, or call `Device::trim`")]
+    OutOfMemory {
+        /// `host` or `device`.
+        place: &'static str,
+        /// Bytes asked for.
+        asked: usize,
+        /// Bytes in live buffers.
+        held: usize,
+    },
+    /// The call came from a kernel body. A worker that waits for itself would never return.
+    #[error("{op}: called from a kernel body, on a thread that runs a device's work; enqueue and wait from other threads")]
+    FromWorker {
+        /// What was asked for.
+        op: Operation,
+    },
+    /// A kernel body panicked on this stream or on one that this stream waits for. What was enqueued behind is skipped.
+    #[error("the stream failed: {0}; what was enqueued behind is skipped, make a new context to go on")]
+    StreamFailed(Arc<Failure>),
+    /// A kernel's arguments do not meet what its declaration requires.
+    #[error("kernel `{}` requires `{}`, but {}", .0.kernel, .0.condition, .0.found)]
+    Requires(Box<Requirement>),
+    /// A launch geometry that the kernel's declaration or the device does not admit.
+    #[error("kernel `{}`: {}", .0.kernel, .0.condition)]
+    Geometry(Box<Requirement>),
+    /// The kernel has no body for this device.
+    #[error("kernel `{kernel}` has no body for this device: name a Rust body with `#[cpu(...)]` in its declaration")]
+    NoBody {
+        /// Name of the kernel.
+        kernel: &'static str,
+    },
+    /// A length does not fit the integer that hands it to a kernel.
+    #[error("the length {len} does not fit the {bits}-bit integer `{name}` that hands it to the kernel")]
+    LengthOf {
+        /// The parameter or field.
+        name: &'static str,
+        /// The length.
+        len: usize,
+        /// Width of the integer.
+        bits: u32,
+    },
+    /// An environment variable has a value that cannot be used.
+    #[error("{name}={value:?} is not usable: {expected}")]
+    Setting {
+        /// The variable.
+        name: &'static str,
+        /// Its value.
+        value: Box<str>,
+        /// What would be accepted.
+        expected: &'static str,
+    },
+    /// The system gave no thread for a stream.
+    #[error("no thread could be started for a stream: {0}")]
+    Thread(Arc<std::io::Error>),
+    /// A driver call failed.
+    #[error("{op}: the driver answered {code}")]
+    Driver {
+        /// What was asked for.
+        op: Operation,
+        /// The driver's own number.
+        code: i32,
+    },
+}
+
+/// Why a stream failed. The first failure of a stream stays for good.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Failure {
+    /// The kernel whose body panicked.
+    pub kernel: &'static str,
+    /// What the panic said.
+    pub message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the body of kernel `{}` panicked: {}", self.kernel, self.message)
+    }
+}
+
+/// A condition of a kernel's declaration that a launch did not meet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Requirement {
+    /// Name of the kernel.
+    pub kernel: &'static str,
+    /// The condition, as the declaration has it.
+    pub condition: String,
+    /// The values that it was tried with.
+    pub found: String,
+}
+
+/// An error that hands the values back.
+///
+/// In `Result<V, Fault<V>>` both arms hold the type that success would have held, so host operands are `InFlight`; if
+/// nothing was enqueued, nothing is pending on them and a wait gives them back at once. Device memory comes back under
+/// its old type and stream. `?` turns a `Fault` into its [`Error`] and drops the values, which is always safe.
+///
+/// ```
+/// use escrow::{Device, DeviceContext, Error, Fault};
+/// # fn main() -> Result<(), Error> {
+/// let ctx = DeviceContext::new(Device::cpu())?;
+/// let mut dev = ctx.enqueue_create_buffer_zeroed::<u8>(3)?;
+/// let host = ctx.create_host_buffer_from(&[1u8, 2])?;
+/// let Err(Fault { error, value }) = dev.enqueue_copy_from(host) else { unreachable!() };
+/// assert!(matches!(error, Error::Length { dst: 3, src: 2, .. }));
+/// assert_eq!(ctx.synchronize(value)?.as_span(), [1, 2]); // nothing was lost
+/// # Ok(()) }
+/// ```
+#[must_use = "the values of the failed call are in here"]
+pub struct Fault<V> {
+    /// What went wrong.
+    pub error: Error,
+    /// What the call was given, as the type that success would have returned.
+    pub value: V,
+}
+
+impl<V> Fault<V> {
+    /// The same error with another value.
+    pub fn map<U>(self, f: impl FnOnce(V) -> U) -> Fault<U> {
+        Fault { error: self.error, value: f(self.value) }
+    }
+
+    /// Error and value.
+    pub fn into_parts(self) -> (Error, V) {
+        (self.error, self.value)
+    }
+}
+
+impl<V> From<Fault<V>> for Error {
+    fn from(fault: Fault<V>) -> Error {
+        fault.error
+    }
+}
+
+// Never the value: it may be in flight.
+impl<V> fmt::Debug for Fault<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fault").field("error", &self.error).finish_non_exhaustive()
+    }
+}
+
+impl<V> fmt::Display for Fault<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl<V> std::error::Error for Fault<V> {}

@@ -1,0 +1,1 @@
+//! Programs that must not compile, with their messages; see `tests/`.

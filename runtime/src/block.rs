@@ -41,6 +41,8 @@ pub(crate) struct Block {
     ends: Mutex<Vec<Event>>,
     base: NonNull<u8>,
     bytes: usize,
+    /// Bytes that were asked for: what a whole buffer of this block has.
+    used: usize,
     /// What the system allocator gave.
     raw: NonNull<u8>,
     layout: Layout,
@@ -71,6 +73,7 @@ impl Block {
             ends: Mutex::new(Vec::new()),
             base,
             bytes,
+            used: 0,
             raw,
             layout,
             place,
@@ -110,8 +113,9 @@ unsafe impl Send for BlockRef {}
 unsafe impl Sync for BlockRef {}
 
 impl BlockRef {
-    /// Makes `block` live, with one count.
-    pub(crate) fn new(mut block: Box<Block>, device: Arc<CpuDevice>) -> BlockRef {
+    /// Makes `block` live, with one count, for a buffer of `used` bytes.
+    fn new(mut block: Box<Block>, used: usize, device: Arc<CpuDevice>) -> BlockRef {
+        block.used = used;
         *block.holders.get_mut() = 1;
         *block.handles.get_mut() = 0;
         block.device = Some(device);
@@ -125,6 +129,11 @@ impl BlockRef {
 
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.block().base
+    }
+
+    /// Bytes of a buffer that is the whole block.
+    pub(crate) fn used(&self) -> usize {
+        self.block().used
     }
 
     /// The device whose allocator made the block.
@@ -163,7 +172,12 @@ impl BlockRef {
     /// Ends a handle whose last read is over when `end` fires.
     pub(crate) fn end_handle(&self, end: Event) {
         let block = self.block();
-        block.ends.lock().unwrap_or_else(PoisonError::into_inner).push(end);
+        {
+            let mut ends = block.ends.lock().unwrap_or_else(PoisonError::into_inner);
+            // A buffer that is shared for long must not collect the end of every read there ever was.
+            ends.retain(|event| !event.has_passed());
+            ends.push(end);
+        }
         // Release: whoever sees the smaller count sees the event in the list.
         block.handles.fetch_sub(1, Ordering::Release);
     }
@@ -211,7 +225,7 @@ impl Drop for BlockRef {
 /// Takes a block of at least `bytes` bytes from `device`, from its free list if one lies there.
 pub(crate) fn allocate(device: &Arc<CpuDevice>, place: Place, bytes: usize) -> Result<BlockRef, Error> {
     match device.take(place, bytes) {
-        Some(block) => Ok(BlockRef::new(block, Arc::clone(device))),
+        Some(block) => Ok(BlockRef::new(block, bytes, Arc::clone(device))),
         None => Err(Error::OutOfMemory { place: place.name(), asked: bytes, held: device.held() }),
     }
 }

@@ -7,12 +7,10 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation {
-    /// `enqueue_copy_to`, `enqueue_copy_from`, `enqueue_create_buffer_from`.
+    /// `enqueue_copy_to`, `enqueue_copy_from`, `enqueue_create_buffer_from`, `copy_to_slice`, `copy_from_slice`, `to_vec`.
     Copy,
     /// `enqueue_fill`.
     Fill,
-    /// `copy_to_slice`, `copy_from_slice`, `to_vec`.
-    BlockingCopy,
     /// A kernel launch.
     Launch,
     /// `synchronize`, `Recorded::wait`, the end of a scope.
@@ -38,7 +36,6 @@ impl fmt::Display for Operation {
         f.write_str(match self {
             Operation::Copy => "copy",
             Operation::Fill => "fill",
-            Operation::BlockingCopy => "blocking copy",
             Operation::Launch => "kernel launch",
             Operation::Wait => "wait",
             Operation::Record => "record",

@@ -62,8 +62,10 @@ pub(crate) enum Op {
     Fill { dst: *mut u8, pattern: Packed, size: usize, count: usize },
     /// Runs a Rust kernel body.
     Launch(CpuLaunch),
-    /// Nothing behind this starts before the event has fired.
+    /// Nothing behind this starts before the event has fired. If it fires as failed, this stream fails too.
     Wait(crate::cpu::Event),
+    /// Nothing behind this starts before the event has fired, as failed or not: the end of another stream's reads.
+    After(crate::cpu::Event),
 }
 
 // SAFETY: the pointers are used by the worker only under the duty in the documentation of `Op`; elements and kernel

@@ -1,0 +1,247 @@
+//! `#[derive(DType)]`.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{DeriveInput, Type};
+
+use crate::ast::Struct;
+use crate::cdecl::{self, CField, Declaration};
+use crate::generics::{Params, without_self};
+use crate::valid::Faults;
+
+pub(crate) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
+    let mut faults = Faults::default();
+    let it = Struct::read(input, "DType", &mut faults);
+    let params = Params::new(&input.generics);
+    if it.is_struct() {
+        validate(&it, &mut faults);
+        validate_generics(&it, &params, &mut faults);
+    }
+    faults.check()?;
+    Ok(implement(&it, &params))
+}
+
+fn validate(it: &Struct<'_>, faults: &mut Faults) {
+    let name = it.name();
+    if it.fields.is_empty() {
+        faults.push(
+            it.span(),
+            format!("`{name}` has no fields, so a buffer of it would hold nothing: give it a field that is an element"),
+        );
+    }
+    let repr = &it.repr;
+    if let Some(span) = repr.rust {
+        faults.push(span, "`repr(Rust)` leaves the order of the fields to the compiler, and a kernel could not know it: use `repr(C)`");
+    } else if !repr.c && repr.transparent.is_none() {
+        faults.push(
+            it.span(),
+            format!(
+                "a kernel has to know how `{name}` lies in memory, and Rust's own layout is not fixed: add `#[repr(C)]`, \
+                 or `#[repr(transparent)]` for a struct with one field"
+            ),
+        );
+    }
+    if let (Some(span), true) = (repr.transparent, it.fields.len() > 1) {
+        faults.push(
+            span,
+            format!(
+                "a transparent element is another name for its one field, and `{name}` has {}: use `#[repr(C)]`",
+                it.fields.len()
+            ),
+        );
+    }
+    if let Some((align, span)) = repr.align
+        && align > 16
+    {
+        faults.push(span, format!("alignment {align} is more than device memory and kernel parameters promise: at most 16"));
+    }
+    if let Some((other, span)) = &repr.other {
+        faults.push(*span, format!("`repr({other})` is no layout of an element: use `repr(C)` or `repr(transparent)`"));
+    }
+    for lifetime in it.input.generics.lifetimes() {
+        faults.push(
+            lifetime.lifetime.span(),
+            format!(
+                "an element is plain data and borrows nothing, but `{name}` has a lifetime: hold values in it instead of \
+                 references (a struct with device spans is for `#[derive(DevicePassable)]`)"
+            ),
+        );
+    }
+}
+
+/// For a generic struct nobody would evaluate an assertion on its layout (`bytemuck::bytes_of` does not), so the layout
+/// has to follow from the bounds.
+fn validate_generics(it: &Struct<'_>, params: &Params<'_>, faults: &mut Faults) {
+    if params.types.is_empty() && params.tags.is_empty() && params.consts.is_empty() {
+        return;
+    }
+    let name = it.name();
+    if let Some((_, span)) = it.repr.align {
+        faults.push(
+            span,
+            format!("whether `align` makes padding depends on the parameters of `{name}`: leave it out, or make the struct concrete"),
+        );
+        return;
+    }
+    if it.repr.transparent.is_some() || matches!(it.repr.packed, Some((1, _))) {
+        return;
+    }
+    let Some((first, rest)) = it.fields.split_first() else { return };
+    let first = leaf(first.ty).to_token_stream().to_string();
+    if let Some(other) = rest.iter().find(|field| leaf(field.ty).to_token_stream().to_string() != first) {
+        faults.push(
+            other.ty.span(),
+            format!(
+                "whether there is padding between `{first}` and this depends on the parameters of `{name}`, so its layout \
+                 cannot be proven for all of them: make `{name}` concrete, give all fields one type (or arrays of it), or add \
+                 `packed`, `#[repr(C, packed)]`"
+            ),
+        );
+    }
+}
+
+/// What an array is made of in the end.
+fn leaf(ty: &Type) -> &Type {
+    match ty {
+        Type::Array(array) => leaf(&array.elem),
+        Type::Paren(inner) => leaf(&inner.elem),
+        Type::Group(inner) => leaf(&inner.elem),
+        _ => ty,
+    }
+}
+
+fn implement(it: &Struct<'_>, params: &Params<'_>) -> TokenStream {
+    let krate = &it.krate;
+    let p = quote!(#krate::__private);
+    let ident = it.ident();
+    let name = it.name();
+    let generic = !it.input.generics.params.is_empty();
+    let (impl_generics, ty_generics, where_clause) = it.input.generics.split_for_impl();
+    let this = quote!(#ident #ty_generics);
+    let types: Vec<TokenStream> = it
+        .fields
+        .iter()
+        .map(|field| if generic { field.ty.to_token_stream() } else { without_self(field.ty, ident) })
+        .collect();
+
+    // Each field is an element: by bounds where it depends on parameters, else by a check.
+    let mut bounds = Vec::new();
+    let mut checks = Vec::new();
+    let mut seen = Vec::new();
+    for (field, ty) in it.fields.iter().zip(&types) {
+        let text = ty.to_string();
+        if seen.contains(&text) {
+            continue;
+        }
+        seen.push(text);
+        if params.mentions_kept(field.ty) || params.mentions_tag(field.ty) {
+            bounds.push(quote!(#ty: #p::DType));
+        } else {
+            let span = field.ty.span().resolved_at(Span::call_site());
+            checks.push(quote_spanned!(span=> __element::<#ty>();));
+        }
+    }
+    let predicates: Vec<_> = where_clause.iter().flat_map(|it| &it.predicates).collect();
+    let where_clause = quote!(where #(#predicates,)* #(#bounds,)*);
+
+    let layout_check = if generic {
+        TokenStream::new()
+    } else {
+        let fields = it.fields.iter().zip(&types).map(|(field, ty)| {
+            let (name, member) = (field.name(), &field.member);
+            quote! {
+                #p::FieldLayout {
+                    name: #name,
+                    offset: ::core::mem::offset_of!(#ident, #member),
+                    size: ::core::mem::size_of::<#ty>(),
+                    align: ::core::mem::align_of::<#ty>(),
+                },
+            }
+        });
+        let span = it.span().resolved_at(Span::call_site());
+        let fields = quote!(&[#(#fields)*]);
+        quote_spanned! {span=>
+            const _: () = #p::check_element(#name, ::core::mem::size_of::<#ident>(), ::core::mem::align_of::<#ident>(), #fields);
+        }
+    };
+    let element_check = if checks.is_empty() {
+        TokenStream::new()
+    } else {
+        quote! {
+            const fn __element<__T: #p::DType>() {}
+            const _: () = { #(#checks)* };
+        }
+    };
+
+    let texts = texts(it, params, &this, &quote!(unsafe), &types, &impl_generics, &where_clause);
+    let Texts { items, type_name, c_name, c_decl } = texts;
+    let print = print(it);
+
+    quote! {
+        const _: () = {
+            #element_check
+            #layout_check
+            #items
+
+            // SAFETY: zero is valid for every field, as every pattern of bits is.
+            #[automatically_derived]
+            unsafe impl #impl_generics #p::bytemuck::Zeroable for #this #where_clause {}
+            // SAFETY: the fields are elements, and the checks and bounds above prove that nothing lies between them.
+            #[automatically_derived]
+            unsafe impl #impl_generics #p::bytemuck::Pod for #this #where_clause {}
+            // SAFETY: the fields are elements, so written memory.
+            #[automatically_derived]
+            unsafe impl #impl_generics #p::Init for #this #where_clause {}
+            // SAFETY: the fields are elements, and the checks and bounds above prove that nothing lies between them; size
+            // and alignment are proven by the checks, or for a generic struct by `VALID`.
+            #[automatically_derived]
+            unsafe impl #impl_generics #p::DType for #this #where_clause {
+                const NAME: &'static ::core::primitive::str = #type_name;
+                const C_NAME: &'static ::core::primitive::str = #c_name;
+                const C_DECL: &'static ::core::primitive::str = #c_decl;
+                fn print(&self, __f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                    #print
+                }
+            }
+            // SAFETY: an element has the layout of the C type that it names, and no pointers.
+            #[automatically_derived]
+            unsafe impl #impl_generics #p::DeviceLayout for #this #where_clause {
+                type DeviceType = Self;
+                type Body<'__k> = Self;
+                const TYPE_NAME: &'static ::core::primitive::str = <Self as #p::DType>::NAME;
+                const C_NAME: &'static ::core::primitive::str = <Self as #p::DType>::C_NAME;
+                const C_DECL: &'static ::core::primitive::str = <Self as #p::DType>::C_DECL;
+                unsafe fn to_device(&self) -> Self::DeviceType {
+                    const { <Self as #p::DType>::VALID };
+                    *self
+                }
+                unsafe fn to_body<'__k>(&self) -> Self::Body<'__k> {
+                    const { <Self as #p::DType>::VALID };
+                    *self
+                }
+            }
+        };
+    }
+    .into_iter()
+    .chain(passable(it, &this, &where_clause))
+    .collect()
+}
+
+/// `DevicePassable` for streams of every tag: there is nothing to visit.
+fn passable(it: &Struct<'_>, this: &TokenStream, where_clause: &TokenStream) -> TokenStream {
+    let krate = &it.krate;
+    let p = quote!(#krate::__private);
+    let mut generics = it.input.generics.clone();
+    generics.params.push(syn::parse_quote!(__S: #p::StreamTag));
+    let (impl_generics, ..) = generics.split_for_impl();
+    quote! {
+        // SAFETY: there is no span inside.
+        #[automatically_derived]
+        unsafe impl #impl_generics #p::DevicePassable<__S> for #this #where_clause {
+            fn visit(&self, _: &mut #p::ArgCheck<'_, __S>) -> ::core::result::Result<(), #p::Error> {
+                ::core::result::Result::Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! Device memory that one stream owns.
+
+use std::fmt;
+use std::mem::{self, MaybeUninit};
+use std::ops::{Index, IndexMut};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use crate::context::DeviceContext;
+use crate::copy;
+use crate::dtype::{DType, Init};
+use crate::error::{Error, Fault};
+use crate::operand::{CopyDst, CopySrc, SameElem, SameStream};
+use crate::pointer::DevicePtr;
+use crate::region::{Candidate, Escrowed, Region, Window};
+use crate::shared_device::SharedDeviceBuffer;
+use crate::span::{DeviceSpan, DeviceSpanMut};
+use crate::tag::{Dyn, StreamTag};
+
+/// Device memory, owned by the stream of tag `S`. `T` is an element type, or `MaybeUninit` of one while nothing has
+/// written the memory.
+///
+/// Operations borrow it for the call only: its memory is freed in stream order, after every use. Another stream gets it
+/// by [`handoff`](DeviceContext::handoff), or reads it through [`into_shared`](DeviceBuffer::into_shared). The host
+/// cannot read it: copy it to a [`HostBuffer`](crate::HostBuffer), or to a slice with
+/// [`copy_to_slice`](DeviceBuffer::copy_to_slice), which waits.
+///
+/// ```
+/// use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// let ctx = DeviceContext::new(Device::cpu())?;
+/// let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(4)?;
+/// dev.as_span_mut().slice(1..3)?.enqueue_fill(7)?;
+/// assert_eq!(dev.to_vec()?, [0, 7, 7, 0]);
+/// # Ok(()) }
+/// ```
+///
+/// What nothing has written cannot be read:
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext};
+/// # let ctx = DeviceContext::new(Device::cpu()).unwrap();
+/// let raw = ctx.enqueue_create_buffer::<f32>(8).unwrap();
+/// let values = raw.to_vec(); // never written
+/// ```
+pub struct DeviceBuffer<T, S: StreamTag = Dyn> {
+    region: Escrowed<T, S>,
+}
+
+impl<T, S: StreamTag> DeviceBuffer<T, S> {
+    pub(crate) fn from_region(region: Region<T, S>) -> Self {
+        DeviceBuffer { region: Escrowed::new(region) }
+    }
+
+    pub(crate) fn into_region(self) -> Region<T, S> {
+        self.region.into_region()
+    }
+
+    #[inline]
+    pub(crate) fn operand(&self) -> Candidate<'_> {
+        self.region.candidate()
+    }
+
+    fn with_state<U>(self) -> DeviceBuffer<U, S> {
+        DeviceBuffer::from_region(self.into_region().cast())
+    }
+
+    /// Takes the buffer to the stream of `ctx`.
+    ///
+    /// # Safety
+    /// `ctx`'s stream comes after everything that is pending on this memory.
+    pub(crate) unsafe fn retag<S2: StreamTag>(self, ctx: &DeviceContext<S2>) -> DeviceBuffer<T, S2> {
+        DeviceBuffer::from_region(self.into_region().on(ctx))
+    }
+
+    /// A buffer of no elements: no allocation, no device call. For `mem::replace` on struct fields.
+    pub fn empty(ctx: &DeviceContext<S>) -> Self {
+        DeviceBuffer::from_region(Region::empty(ctx.clone()))
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.region.len()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The context whose stream owns the memory.
+    pub fn context(&self) -> &DeviceContext<S> {
+        self.region.context()
+    }
+
+    /// All elements, to read on the device.
+    pub fn as_span(&self) -> DeviceSpan<'_, T, S> {
+        DeviceSpan::new(Window::of(&self.region))
+    }
+
+    /// All elements, to write on the device.
+    pub fn as_span_mut(&mut self) -> DeviceSpanMut<'_, T, S> {
+        // SAFETY: the window borrows the whole buffer mutably.
+        unsafe { DeviceSpanMut::new(Window::of(&self.region)) }
+    }
+
+    /// Moves the buffer to the stream of `ctx`, with an event edge: a [`handoff`](DeviceContext::handoff).
+    ///
+    /// # Errors
+    /// [`Error::WrongDevice`]; the buffer comes back.
+    pub fn reassign_ownership_to<S2: StreamTag>(
+        self,
+        ctx: &DeviceContext<S2>,
+    ) -> Result<DeviceBuffer<T, S2>, Fault<Self>> {
+        let from = self.context().clone();
+        from.handoff(self, ctx)
+    }
+
+    /// Lends the buffer to the stream of `ctx` for `f`, and takes it back after: an edge there, `f`, an edge back. For
+    /// buffers in struct fields. Whatever `f` leaves in its place is what comes back, also when `f` fails or panics.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, DeviceBuffer};
+    /// escrow::streams! { Upload, Compute }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let up = DeviceContext::tagged(Upload, Device::cpu())?;
+    /// # let compute = up.fork_tagged(Compute)?;
+    /// struct Model { weights: DeviceBuffer<f32, Upload> }
+    /// let mut model = Model { weights: up.enqueue_create_buffer_zeroed(16)? };
+    /// model.weights.on(&compute, |w| w.enqueue_fill(1.0))?;
+    /// assert_eq!(model.weights.to_vec()?, [1.0; 16]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `f`. [`Error::WrongDevice`] if the devices differ (nothing ran), or if `f` left a buffer of another
+    /// device: that one is dropped where it is and this one is empty.
+    pub fn on<S2: StreamTag, R>(
+        &mut self,
+        ctx: &DeviceContext<S2>,
+        f: impl FnOnce(&mut DeviceBuffer<T, S2>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let home = self.context().clone();
+        let here = mem::replace(self, DeviceBuffer::empty(&home));
+        let mut there = match home.handoff(here, ctx) {
+            Ok(there) => there,
+            Err(Fault { error, value }) => {
+                *self = value;
+                return Err(error);
+            }
+        };
+        let done = catch_unwind(AssertUnwindSafe(|| f(&mut there)));
+        // From the stream that the buffer names now, which need not be `ctx`'s: `f` may have swapped another one in.
+        let back = there.reassign_ownership_to(&home).map(|here| *self = here);
+        match done {
+            Ok(Ok(value)) => back.map(|()| value).map_err(Error::from),
+            Ok(Err(error)) => Err(error),
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+
+    /// Gives up ownership and returns the pointer. Work that is pending on the memory goes on. The caller answers for
+    /// the memory until [`from_ptr`](DeviceBuffer::from_ptr) takes it back.
+    pub fn take_ptr(self) -> DevicePtr<T> {
+        let (ptr, _, block, _) = self.into_region().into_parts();
+        DevicePtr::owning(ptr, block)
+    }
+
+    /// The pointer; the buffer keeps the memory.
+    pub fn unsafe_ptr(&self) -> DevicePtr<T> {
+        DevicePtr::borrowed(self.region.address())
+    }
+
+    /// Takes back what [`take_ptr`](DeviceBuffer::take_ptr) gave up, as memory of `ctx`'s stream.
+    ///
+    /// # Errors
+    /// [`Error::NotTaken`] if the pointer is one of `unsafe_ptr`, [`Error::Length`] if `len` is not what the buffer had,
+    /// [`Error::WrongDevice`].
+    ///
+    /// # Safety
+    /// No other copy of `ptr` is taken back, and all work on the memory is ordered before what `ctx`'s stream does from
+    /// now on.
+    pub unsafe fn from_ptr(ctx: &DeviceContext<S>, ptr: DevicePtr<T>, len: usize) -> Result<Self, Error> {
+        // SAFETY: passed on to the caller.
+        Ok(DeviceBuffer::from_region(unsafe { ptr.into_region(ctx, len) }?))
+    }
+
+    /// Makes the memory read-only and shared, so that other streams can read it at the same time.
+    ///
+    /// # Errors
+    /// The buffer comes back if the device has no event left to end the sharing with.
+    pub fn into_shared(self) -> Result<SharedDeviceBuffer<T, S>, Fault<Self>>
+    where
+        T: Init,
+    {
+        Ok(SharedDeviceBuffer::first(self.into_region()))
+    }
+
+    /// Enqueues a copy of all elements to `dst`. Lengths must be equal. Does not block.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::WrongStream`], [`Error::WrongDevice`]; a host buffer that moved in comes back in
+    /// flight with nothing pending.
+    pub fn enqueue_copy_to<D: CopyDst>(&self, dst: D) -> Result<D::Out<S>, Fault<D::Out<S>>>
+    where
+        T: Init,
+        D::Elem: SameElem<T>,
+        D::Tag: SameStream<S>,
+    {
+        self.as_span().enqueue_copy_to(dst)
+    }
+
+    /// Copies all elements to `dst` and waits for the stream. Lengths must be equal. **Blocks.**
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::StreamFailed`].
+    pub fn copy_to_slice(&self, dst: &mut [T]) -> Result<(), Error>
+    where
+        T: Init,
+    {
+        self.as_span().copy_to_slice(dst)
+    }
+
+    /// Enqueues a copy of all elements to `dst`. Does not block.
+    ///
+    /// # Errors
+    /// Those of the enqueue; nothing was enqueued.
+    ///
+    /// # Safety
+    /// `dst` is valid for writes of `len` elements, and is left alone until a wait has covered the copy.
+    pub unsafe fn enqueue_copy_to_ptr(&self, dst: *mut T) -> Result<(), Error>
+    where
+        T: Init,
+    {
+        // SAFETY: passed on to the caller.
+        unsafe { copy::enqueue_raw(self.context(), self.operand(), dst, true) }
+    }
+
+    /// A copy of all elements. Waits for the stream. **Blocks.**
+    ///
+    /// # Errors
+    /// [`Error::StreamFailed`].
+    pub fn to_vec(&self) -> Result<Vec<T>, Error>
+    where
+        T: Init,
+    {
+        self.as_span().to_vec()
+    }
+}
+
+impl<T: DType, S: StreamTag> DeviceBuffer<T, S> {
+    /// Enqueues a copy of all elements of `src` into this buffer. Lengths must be equal. Does not block.
+    ///
+    /// # Errors
+    /// As for [`enqueue_copy_to`](DeviceBuffer::enqueue_copy_to).
+    pub fn enqueue_copy_from<R: CopySrc>(&mut self, src: R) -> Result<R::Out<S>, Fault<R::Out<S>>>
+    where
+        R::Elem: SameElem<T>,
+        R::Tag: SameStream<S>,
+    {
+        self.as_span_mut().enqueue_copy_from(src)
+    }
+
+    /// Enqueues a fill with `value`, of any width. Does not block.
+    ///
+    /// # Errors
+    /// Those of the enqueue; nothing was enqueued.
+    pub fn enqueue_fill(&mut self, value: T) -> Result<(), Error> {
+        copy::enqueue_fill(self.context(), self.operand(), value)
+    }
+
+    /// Copies `src` into this buffer and waits for the stream. Lengths must be equal. **Blocks.**
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::StreamFailed`].
+    pub fn copy_from_slice(&mut self, src: &[T]) -> Result<(), Error> {
+        self.as_span_mut().copy_from_slice(src)
+    }
+
+    /// Enqueues a copy of `len` elements from `src`. Does not block.
+    ///
+    /// # Errors
+    /// Those of the enqueue; nothing was enqueued.
+    ///
+    /// # Safety
+    /// `src` is valid for reads of `len` initialised elements, and is neither written nor freed until a wait has covered
+    /// the copy.
+    pub unsafe fn enqueue_copy_from_ptr(&mut self, src: *const T) -> Result<(), Error> {
+        // SAFETY: passed on to the caller.
+        unsafe { copy::enqueue_raw(self.context(), self.operand(), src.cast_mut(), false) }
+    }
+
+    /// Forgets that the memory was written, so that it can be an `out` argument again.
+    pub fn into_uninit(self) -> DeviceBuffer<MaybeUninit<T>, S> {
+        self.with_state()
+    }
+}
+
+/// Memory that nothing has written: each of these writes all of it and returns it as `DeviceBuffer<T, S>`.
+impl<T: DType, S: StreamTag> DeviceBuffer<MaybeUninit<T>, S> {
+    /// Enqueues a copy of all elements of `src` into this buffer. Lengths must be equal. Does not block.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::WrongStream`], [`Error::WrongDevice`]; this buffer comes back as it was, a host
+    /// buffer in flight with nothing pending.
+    pub fn enqueue_copy_from<R: CopySrc>(
+        self,
+        src: R,
+    ) -> Result<R::With<DeviceBuffer<T, S>, S>, Fault<R::With<Self, S>>>
+    where
+        R::Elem: SameElem<T>,
+        R::Tag: SameStream<S>,
+    {
+        let done = copy::enqueue::<T, S>(self.context(), self.operand(), src.candidate(), src.count());
+        let out = src.settle(self.context());
+        match done {
+            Ok(()) => Ok(R::with(self.with_state(), out)),
+            Err(error) => Err(Fault { error, value: R::with(self, out) }),
+        }
+    }
+
+    /// Enqueues a fill with `value`, of any width. Does not block.
+    ///
+    /// # Errors
+    /// Those of the enqueue; the buffer comes back.
+    pub fn enqueue_fill(self, value: T) -> Result<DeviceBuffer<T, S>, Fault<Self>> {
+        match copy::enqueue_fill(self.context(), self.operand(), value) {
+            Ok(()) => Ok(self.with_state()),
+            Err(error) => Err(Fault { error, value: self }),
+        }
+    }
+
+    /// Copies `src` into this buffer and waits for the stream. Lengths must be equal. **Blocks.**
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::StreamFailed`]; the buffer comes back.
+    pub fn copy_from_slice(self, src: &[T]) -> Result<DeviceBuffer<T, S>, Fault<Self>> {
+        let copied = self.context().scope(|s| {
+            let src = s.lend(src);
+            copy::enqueue::<T, S>(self.context(), self.operand(), src.operand(), None)
+        });
+        match copied {
+            Ok(()) => Ok(self.with_state()),
+            Err(error) => Err(Fault { error, value: self }),
+        }
+    }
+
+    /// Says that all of the memory has been written, by spans or by a kernel that does not say so.
+    ///
+    /// # Safety
+    /// Every element has been written by work that is ordered before what this stream does from now on.
+    pub unsafe fn assume_init(self) -> DeviceBuffer<T, S> {
+        self.with_state()
+    }
+}
+
+impl<T, S: StreamTag> fmt::Debug for DeviceBuffer<T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceBuffer<{}>(len: {}, tag: {})", std::any::type_name::<T>(), self.len(), S::NAME)
+    }
+}
+
+/// Memory that the host can read. Device memory is not.
+#[diagnostic::on_unimplemented(
+    message = "the host cannot read or write device memory directly",
+    label = "device memory",
+    note = "copy it to the host first: `let host = dev.enqueue_copy_to(host)?; let host = ctx.synchronize(host)?;`, or `dev.to_vec()?`, which waits"
+)]
+pub trait HostReadable {}
+
+// Never satisfied: they exist for the message.
+#[doc(hidden)]
+impl<T, S: StreamTag, I> Index<I> for DeviceBuffer<T, S>
+where
+    DeviceBuffer<T, S>: HostReadable,
+{
+    type Output = T;
+    fn index(&self, _: I) -> &T {
+        unreachable!("device memory is never `HostReadable`")
+    }
+}
+
+#[doc(hidden)]
+impl<T, S: StreamTag, I> IndexMut<I> for DeviceBuffer<T, S>
+where
+    DeviceBuffer<T, S>: HostReadable,
+{
+    fn index_mut(&mut self, _: I) -> &mut T {
+        unreachable!("device memory is never `HostReadable`")
+    }
+}

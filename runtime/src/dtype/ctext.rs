@@ -1,0 +1,260 @@
+//! Texts put together while the program compiles: names of arrays and generic structs, C declarations, messages.
+
+use std::fmt;
+
+/// A piece of a [`Text`].
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    /// As it stands.
+    Str(&'static str),
+    /// In decimal.
+    Number(i128),
+    /// As part of a C identifier: what cannot stand in one becomes `_`.
+    Ident(&'static str),
+}
+
+/// A text made of parts.
+///
+/// An associated constant cannot have an array whose length depends on type parameters, so there are arrays of fixed
+/// lengths, and the smallest that is large enough is used. The others stay zero, which costs nothing.
+#[doc(hidden)]
+pub trait Text {
+    /// What the text is made of.
+    const PARTS: &'static [Part];
+    #[allow(missing_docs)]
+    const SMALL: &'static [u8; 64] = &render(Self::PARTS, 0);
+    #[allow(missing_docs)]
+    const MEDIUM: &'static [u8; 2048] = &render(Self::PARTS, 65);
+    #[allow(missing_docs)]
+    const LARGE: &'static [u8; 1 << 17] = &render(Self::PARTS, 2049);
+    /// The text.
+    const STR: &'static str = {
+        let len = len(Self::PARTS);
+        let bytes: &'static [u8] = match len {
+            0..=64 => Self::SMALL,
+            65..=2048 => Self::MEDIUM,
+            _ => {
+                assert!(len <= 1 << 17, "the C declaration of this type is longer than 128 KiB");
+                Self::LARGE
+            }
+        };
+        match str::from_utf8(bytes.split_at(len).0) {
+            Ok(text) => text,
+            Err(_) => panic!("parts are whole strings"),
+        }
+    };
+}
+
+impl Part {
+    const fn len(self) -> usize {
+        match self {
+            Part::Str(text) | Part::Ident(text) => text.len(),
+            Part::Number(number) => {
+                let mut len = if number < 0 { 2 } else { 1 };
+                let mut rest = number.unsigned_abs() / 10;
+                while rest > 0 {
+                    len += 1;
+                    rest /= 10;
+                }
+                len
+            }
+        }
+    }
+
+    const fn write(self, to: &mut [u8]) {
+        match self {
+            Part::Str(text) => to.copy_from_slice(text.as_bytes()),
+            Part::Ident(text) => {
+                let mut at = 0;
+                while at < text.len() {
+                    let byte = text.as_bytes()[at];
+                    // The bytes of a non-ASCII letter become one `_` each.
+                    to[at] = if byte.is_ascii_alphanumeric() { byte } else { b'_' };
+                    at += 1;
+                }
+            }
+            Part::Number(number) => {
+                let mut rest = number.unsigned_abs();
+                let mut at = to.len();
+                loop {
+                    at -= 1;
+                    to[at] = b'0' + (rest % 10) as u8;
+                    rest /= 10;
+                    if rest == 0 {
+                        break;
+                    }
+                }
+                if number < 0 {
+                    to[0] = b'-';
+                }
+            }
+        }
+    }
+}
+
+/// Length of the whole text in bytes.
+const fn len(parts: &[Part]) -> usize {
+    let mut sum = 0;
+    let mut at = 0;
+    while at < parts.len() {
+        sum += parts[at].len();
+        at += 1;
+    }
+    sum
+}
+
+/// The text, if it fits and has at least `at_least` bytes; otherwise zeros.
+const fn render<const N: usize>(parts: &[Part], at_least: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    let len = len(parts);
+    if len <= N && len >= at_least {
+        let mut rest: &mut [u8] = &mut bytes;
+        let mut at = 0;
+        while at < parts.len() {
+            let (part, behind) = rest.split_at_mut(parts[at].len());
+            parts[at].write(part);
+            rest = behind;
+            at += 1;
+        }
+    }
+    bytes
+}
+
+/// A field of a struct, for [`check_element`] and [`check_device`].
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct FieldLayout {
+    /// Its name.
+    pub name: &'static str,
+    /// `offset_of!`.
+    pub offset: usize,
+    /// `size_of`.
+    pub size: usize,
+    /// `align_of`.
+    pub align: usize,
+}
+
+/// Stops the build with a text made of parts.
+#[track_caller]
+const fn stop(parts: &[Part]) -> ! {
+    let bytes: [u8; 1024] = render(parts, 0);
+    let (text, _) = bytes.split_at(len(parts));
+    match str::from_utf8(text) {
+        Ok(text) => panic!("{}", text),
+        Err(_) => panic!("parts are whole strings"),
+    }
+}
+
+/// Proves that a struct with `#[derive(DType)]` has no padding, a size, and an alignment that devices have.
+#[doc(hidden)]
+#[track_caller]
+pub const fn check_element(name: &'static str, size: usize, align: usize, fields: &[FieldLayout]) {
+    check_align(name, align);
+    if size == 0 {
+        stop(&[
+            Part::Str("`"),
+            Part::Str(name),
+            Part::Str("` has size 0, so a buffer of it would hold nothing: give it a field with a size"),
+        ]);
+    }
+    let mut sum = 0;
+    let mut at = 0;
+    while at < fields.len() {
+        sum += fields[at].size;
+        at += 1;
+    }
+    if size == sum {
+        return;
+    }
+    let mut end = 0;
+    let mut at = 0;
+    // Fields of `repr(C)` lie in the order of their declaration.
+    while at < fields.len() && fields[at].offset == end {
+        end += fields[at].size;
+        at += 1;
+    }
+    stop(&[
+        Part::Str("`"),
+        Part::Str(name),
+        Part::Str("` has "),
+        Part::Number((size - sum) as i128),
+        Part::Str(" padding bytes, the first of them after field `"),
+        Part::Str(fields[at.saturating_sub(1)].name),
+        Part::Str("`; a copy would expose them: reorder the fields, or add fields (`pad: [u8; N]`) that fill the gaps"),
+    ]);
+}
+
+/// Proves that a device struct lies in memory as a C compiler lays it out.
+#[doc(hidden)]
+#[track_caller]
+pub const fn check_device(name: &'static str, size: usize, align: usize, fields: &[FieldLayout]) {
+    check_align(name, align);
+    let mut end = 0usize;
+    let mut widest = 1;
+    let mut at = 0;
+    while at < fields.len() {
+        let field = fields[at];
+        if field.offset != end.next_multiple_of(field.align) {
+            stop(&[Part::Str("`"), Part::Str(name), Part::Str("."), Part::Str(field.name), Part::Str("` is not where C puts it")]);
+        }
+        end = field.offset + field.size;
+        if field.align > widest {
+            widest = field.align;
+        }
+        at += 1;
+    }
+    if size == 0 || size != end.next_multiple_of(widest) || align != widest {
+        stop(&[Part::Str("`"), Part::Str(name), Part::Str("` has not the size and alignment that C gives it")]);
+    }
+}
+
+#[track_caller]
+const fn check_align(name: &'static str, align: usize) {
+    if align > 16 {
+        stop(&[
+            Part::Str("`"),
+            Part::Str(name),
+            Part::Str("` has alignment "),
+            Part::Number(align as i128),
+            Part::Str(", but device memory and kernel parameters promise at most 16"),
+        ]);
+    }
+}
+
+/// Writes `Name { a: 1, b: 2.0 }`, or `Name(1, 2.0)` where the names of the fields are empty.
+#[doc(hidden)]
+#[allow(missing_debug_implementations)]
+pub struct PrintStruct<'a, 'f> {
+    f: &'a mut fmt::Formatter<'f>,
+    first: bool,
+}
+
+impl<'a, 'f> PrintStruct<'a, 'f> {
+    /// Begins with the name of the struct.
+    pub fn new(f: &'a mut fmt::Formatter<'f>, name: &str) -> Result<Self, fmt::Error> {
+        f.write_str(name)?;
+        Ok(PrintStruct { f, first: true })
+    }
+
+    /// Adds a field with a name.
+    pub fn named<T: super::DType>(&mut self, name: &str, value: T) -> fmt::Result {
+        self.f.write_str(if self.first { " { " } else { ", " })?;
+        self.first = false;
+        self.f.write_str(name)?;
+        self.f.write_str(": ")?;
+        value.print(self.f)
+    }
+
+    /// Adds a field of a tuple struct.
+    pub fn unnamed<T: super::DType>(&mut self, value: T) -> fmt::Result {
+        self.f.write_str(if self.first { "(" } else { ", " })?;
+        self.first = false;
+        value.print(self.f)
+    }
+
+    /// Ends with `" }"` or `")"`.
+    pub fn end(self, close: &str) -> fmt::Result {
+        self.f.write_str(close)
+    }
+}

@@ -1,0 +1,260 @@
+//! Host memory that a stream is using.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+use crate::context::DeviceContext;
+use crate::copy;
+use crate::dtype::DType;
+use crate::error::Fault;
+use crate::host::HostBuffer;
+use crate::operand::{CopyDst, CopySrc, SameElem, SameStream};
+use crate::region::{Candidate, Escrowed};
+use crate::tag::StreamTag;
+
+mod host_memory {
+    pub trait Sealed {}
+}
+
+/// Memory that can be in flight: [`HostBuffer`].
+pub trait HostMemory: host_memory::Sealed + Send + 'static {
+    /// The tag of the stream that uses it.
+    type Tag: StreamTag;
+    /// The element type.
+    type Elem: DType;
+}
+
+impl<T: DType, S: StreamTag> host_memory::Sealed for HostBuffer<T, S> {}
+impl<T: DType, S: StreamTag> HostMemory for HostBuffer<T, S> {
+    type Tag = S;
+    type Elem = T;
+}
+
+/// Host memory that a stream is using: nothing of it can be read or written until a wait gives it back.
+///
+/// It can go on as the operand of the next operation on the same stream. A wait takes it and returns the [`HostBuffer`]:
+/// [`DeviceContext::synchronize`], [`Recorded::wait`](crate::Recorded::wait) or
+/// [`synchronize`](InFlight::synchronize).
+///
+/// Dropped, its memory stays with the stream until that has passed all that was enqueued; the drop itself does not wait.
+/// Forgotten, it leaks.
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext};
+/// # let ctx = DeviceContext::new(Device::cpu()).unwrap();
+/// let flight = ctx.create_host_buffer::<f32>(8).unwrap().enqueue_fill(1.0).unwrap();
+/// let first = flight[0]; // this host memory is in flight
+/// ```
+///
+/// Wait first:
+///
+/// ```
+/// # use escrow::{Device, DeviceContext};
+/// # let ctx = DeviceContext::new(Device::cpu()).unwrap();
+/// let flight = ctx.create_host_buffer::<f32>(8).unwrap().enqueue_fill(1.0).unwrap();
+/// let host = flight.synchronize().unwrap();
+/// assert_eq!(host[0], 1.0);
+/// ```
+#[must_use = "the stream owns this memory until a wait takes this value: `ctx.synchronize(it)?`; dropping it gives the memory up"]
+pub struct InFlight<H: HostMemory> {
+    region: Escrowed<H::Elem, H::Tag>,
+    memory: PhantomData<H>,
+}
+
+impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
+    pub(crate) fn new(host: HostBuffer<T, S>) -> Self {
+        InFlight { region: Escrowed::new(host.into_region()), memory: PhantomData }
+    }
+
+    #[inline]
+    pub(crate) fn operand(&self) -> Candidate<'_> {
+        self.region.candidate()
+    }
+
+    /// Moves the value to the stream of `ctx`.
+    ///
+    /// # Safety
+    /// `ctx`'s stream comes after everything that is pending on this memory.
+    pub(crate) unsafe fn retag<S2: StreamTag>(self, ctx: &DeviceContext<S2>) -> InFlight<HostBuffer<T, S2>> {
+        InFlight::new(HostBuffer::from_region(self.region.into_region().on(ctx)))
+    }
+
+    /// Gives the memory back to the host.
+    ///
+    /// # Safety
+    /// Nothing is pending on it.
+    pub(crate) unsafe fn land(self) -> HostBuffer<T, S> {
+        HostBuffer::from_region(self.region.into_region())
+    }
+
+    /// As [`HostBuffer::enqueue_copy_to`].
+    pub fn enqueue_copy_to<D: CopyDst>(self, dst: D) -> Result<D::With<Self, S>, Fault<D::With<Self, S>>>
+    where
+        D::Elem: SameElem<T>,
+        D::Tag: SameStream<S>,
+    {
+        let done = copy::enqueue::<T, S>(self.context(), dst.candidate(), self.operand(), None);
+        let out = dst.settle(self.context());
+        let value = D::with(self, out);
+        match done {
+            Ok(()) => Ok(value),
+            Err(error) => Err(Fault { error, value }),
+        }
+    }
+
+    /// As [`HostBuffer::enqueue_copy_from`].
+    pub fn enqueue_copy_from<R: CopySrc>(self, src: R) -> Result<R::With<Self, S>, Fault<R::With<Self, S>>>
+    where
+        R::Elem: SameElem<T>,
+        R::Tag: SameStream<S>,
+    {
+        let done = copy::enqueue::<T, S>(self.context(), self.operand(), src.candidate(), src.count());
+        let out = src.settle(self.context());
+        let value = R::with(self, out);
+        match done {
+            Ok(()) => Ok(value),
+            Err(error) => Err(Fault { error, value }),
+        }
+    }
+
+    /// As [`HostBuffer::enqueue_fill`].
+    pub fn enqueue_fill(self, value: T) -> Result<Self, Fault<Self>> {
+        match copy::enqueue_fill(self.context(), self.operand(), value) {
+            Ok(()) => Ok(self),
+            Err(error) => Err(Fault { error, value: self }),
+        }
+    }
+
+    /// Moves the memory to the stream of `ctx`, with an event edge: a [`handoff`](DeviceContext::handoff).
+    pub fn reassign_ownership_to<S2: StreamTag>(
+        self,
+        ctx: &DeviceContext<S2>,
+    ) -> Result<InFlight<HostBuffer<T, S2>>, Fault<Self>> {
+        let from = self.context().clone();
+        from.handoff(self, ctx)
+    }
+
+    /// Waits for this memory's stream and gives the memory back. **Blocks.**
+    ///
+    /// # Errors
+    /// [`Error::StreamFailed`](crate::Error::StreamFailed); the value comes back, still in flight.
+    pub fn synchronize(self) -> Result<HostBuffer<T, S>, Fault<Self>> {
+        let ctx = self.context().clone();
+        ctx.synchronize(self)
+    }
+}
+
+impl<H: HostMemory> InFlight<H> {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.region.len()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The context whose stream uses the memory.
+    pub fn context(&self) -> &DeviceContext<H::Tag> {
+        self.region.context()
+    }
+}
+
+impl<H: HostMemory> fmt::Debug for InFlight<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "InFlight<{}>(len: {}, tag: {})", H::Elem::NAME, self.len(), H::Tag::NAME)
+    }
+}
+
+/// Host memory that the host owns. [`InFlight`] is not.
+#[diagnostic::on_unimplemented(
+    message = "this host memory is in flight: its stream may still be reading or writing it",
+    label = "in flight, not readable or writable yet",
+    note = "wait first: `let host = ctx.synchronize(host)?;` (or `host.synchronize()?`) gives it back"
+)]
+pub trait OnHost {}
+
+// Never satisfied, since `InFlight` is not `OnHost`: these exist so that the compiler says "in flight" and not "no such
+// method". The bound stands on each method, or the message would be the method's absence.
+#[doc(hidden)]
+impl<H: HostMemory, I> Index<I> for InFlight<H>
+where
+    InFlight<H>: OnHost,
+{
+    type Output = H::Elem;
+    fn index(&self, _: I) -> &H::Elem {
+        unreachable!("`InFlight` is never `OnHost`")
+    }
+}
+
+#[doc(hidden)]
+impl<H: HostMemory, I> IndexMut<I> for InFlight<H>
+where
+    InFlight<H>: OnHost,
+{
+    fn index_mut(&mut self, _: I) -> &mut H::Elem {
+        unreachable!("`InFlight` is never `OnHost`")
+    }
+}
+
+#[doc(hidden)]
+impl<H: HostMemory> fmt::Display for InFlight<H>
+where
+    InFlight<H>: OnHost,
+{
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        unreachable!("`InFlight` is never `OnHost`")
+    }
+}
+
+#[doc(hidden)]
+impl<H: HostMemory> IntoIterator for &InFlight<H>
+where
+    InFlight<H>: OnHost,
+{
+    type Item = H::Elem;
+    type IntoIter = std::vec::IntoIter<H::Elem>;
+    fn into_iter(self) -> Self::IntoIter {
+        unreachable!("`InFlight` is never `OnHost`")
+    }
+}
+
+macro_rules! not_in_flight {
+    ($($name:ident($($arg:ident: $t:ty),*) -> $ret:ty, [$($this:tt)+];)+) => {
+        #[doc(hidden)]
+        #[allow(missing_docs, clippy::pedantic, unused_variables)]
+        impl<H: HostMemory> InFlight<H> {
+            $(pub fn $name($($this)+ $(, $arg: $t)*) -> $ret
+            where
+                Self: OnHost,
+            {
+                unreachable!("`InFlight` is never `OnHost`")
+            })+
+        }
+    };
+}
+
+not_in_flight! {
+    as_span() -> &[H::Elem], [&self];
+    as_span_mut() -> &mut [H::Elem], [&mut self];
+    as_slice() -> &[H::Elem], [&self];
+    as_ptr() -> *const H::Elem, [&self];
+    iter() -> std::slice::Iter<'_, H::Elem>, [&self];
+    iter_mut() -> std::slice::IterMut<'_, H::Elem>, [&mut self];
+    to_vec() -> Vec<H::Elem>, [&self];
+    to_string() -> String, [&self];
+    first() -> Option<&H::Elem>, [&self];
+    last() -> Option<&H::Elem>, [&self];
+    get(index: usize) -> Option<&H::Elem>, [&self];
+    get_mut(index: usize) -> Option<&mut H::Elem>, [&mut self];
+    fill(value: H::Elem) -> (), [&mut self];
+    copy_from_slice(src: &[H::Elem]) -> (), [&mut self];
+    swap(a: usize, b: usize) -> (), [&mut self];
+    into_shared() -> (), [&self];
+    into_split_at(mid: usize) -> (), [&self];
+    into_chunks(len: usize) -> (), [&self];
+    take_ptr() -> (), [&self];
+    unsafe_ptr() -> (), [&self];
+}

@@ -1,0 +1,124 @@
+//! What can move from one stream to another.
+
+use crate::context::DeviceContext;
+use crate::device_buffer::DeviceBuffer;
+use crate::dtype::DType;
+use crate::flight::InFlight;
+use crate::host::HostBuffer;
+use crate::tag::StreamTag;
+
+mod handoff {
+    #[diagnostic::on_unimplemented(
+        message = "`Handoff` is closed: only escrow implements it",
+        label = "cannot be implemented outside of escrow"
+    )]
+    pub trait Sealed<S> {}
+}
+
+/// Values that [`DeviceContext::handoff`] moves from a stream of tag `S` to another stream.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be handed off by stream `{S}`",
+    label = "not of stream `{S}`",
+    note = "`ctx.handoff(values, &to)` takes device buffers and `InFlight` host buffers of `ctx`'s own stream, also in tuples, arrays, `Vec`s and `Option`s",
+    note = "a `HostBuffer` that is not in flight needs no handoff: it joins any stream"
+)]
+pub trait Handoff<S: StreamTag>: handoff::Sealed<S> + Sized {
+    /// The same values under another tag.
+    type To<S2: StreamTag>;
+
+    #[doc(hidden)]
+    fn is_on(&self, ctx: &DeviceContext<S>) -> bool;
+
+    /// # Safety
+    /// All values are on one stream, and `to`'s comes after everything that it has enqueued.
+    #[doc(hidden)]
+    unsafe fn retag<S2: StreamTag>(self, to: &DeviceContext<S2>) -> Self::To<S2>;
+}
+
+impl<T, S: StreamTag> handoff::Sealed<S> for DeviceBuffer<T, S> {}
+impl<T, S: StreamTag> Handoff<S> for DeviceBuffer<T, S> {
+    type To<S2: StreamTag> = DeviceBuffer<T, S2>;
+    fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
+        self.context().is_same_stream(ctx)
+    }
+    unsafe fn retag<S2: StreamTag>(self, to: &DeviceContext<S2>) -> DeviceBuffer<T, S2> {
+        // SAFETY: passed on to the caller.
+        unsafe { DeviceBuffer::retag(self, to) }
+    }
+}
+
+impl<T: DType, S: StreamTag> handoff::Sealed<S> for InFlight<HostBuffer<T, S>> {}
+impl<T: DType, S: StreamTag> Handoff<S> for InFlight<HostBuffer<T, S>> {
+    type To<S2: StreamTag> = InFlight<HostBuffer<T, S2>>;
+    fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
+        self.context().is_same_stream(ctx)
+    }
+    unsafe fn retag<S2: StreamTag>(self, to: &DeviceContext<S2>) -> InFlight<HostBuffer<T, S2>> {
+        // SAFETY: passed on to the caller.
+        unsafe { InFlight::retag(self, to) }
+    }
+}
+
+impl<S: StreamTag, V: Handoff<S>> handoff::Sealed<S> for Vec<V> {}
+impl<S: StreamTag, V: Handoff<S>> Handoff<S> for Vec<V> {
+    type To<S2: StreamTag> = Vec<V::To<S2>>;
+    fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
+        self.iter().all(|value| value.is_on(ctx))
+    }
+    unsafe fn retag<S2: StreamTag>(self, to: &DeviceContext<S2>) -> Vec<V::To<S2>> {
+        // SAFETY: passed on to the caller.
+        self.into_iter().map(|value| unsafe { value.retag(to) }).collect()
+    }
+}
+
+impl<S: StreamTag, V: Handoff<S>> handoff::Sealed<S> for Option<V> {}
+impl<S: StreamTag, V: Handoff<S>> Handoff<S> for Option<V> {
+    type To<S2: StreamTag> = Option<V::To<S2>>;
+    fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
+        self.iter().all(|value| value.is_on(ctx))
+    }
+    unsafe fn retag<S2: StreamTag>(self, to: &DeviceContext<S2>) -> Option<V::To<S2>> {
+        // SAFETY: passed on to the caller.
+        self.map(|value| unsafe { value.retag(to) })
+    }
+}
+
+impl<S: StreamTag, V: Handoff<S>, const N: usize> handoff::Sealed<S> for [V; N] {}
+impl<S: StreamTag, V: Handoff<S>, const N: usize> Handoff<S> for [V; N] {
+    type To<S2: StreamTag> = [V::To<S2>; N];
+    fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
+        self.iter().all(|value| value.is_on(ctx))
+    }
+    unsafe fn retag<S2: StreamTag>(self, to: &DeviceContext<S2>) -> [V::To<S2>; N] {
+        // SAFETY: passed on to the caller.
+        self.map(|value| unsafe { value.retag(to) })
+    }
+}
+
+macro_rules! tuples {
+    ($(($($v:ident $i:tt),+))+) => { $(
+        impl<S: StreamTag, $($v: Handoff<S>),+> handoff::Sealed<S> for ($($v,)+) {}
+        #[diagnostic::do_not_recommend]
+        impl<S: StreamTag, $($v: Handoff<S>),+> Handoff<S> for ($($v,)+) {
+            type To<S2: StreamTag> = ($($v::To<S2>,)+);
+            fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
+                $(self.$i.is_on(ctx))&&+
+            }
+            unsafe fn retag<S2: StreamTag>(self, to: &DeviceContext<S2>) -> Self::To<S2> {
+                // SAFETY: passed on to the caller.
+                unsafe { ($(self.$i.retag(to),)+) }
+            }
+        }
+    )+ };
+}
+
+tuples! {
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+}

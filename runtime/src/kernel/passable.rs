@@ -1,0 +1,172 @@
+//! What a kernel's by-value parameters are made of.
+
+use std::num::Wrapping;
+
+use crate::dtype::{Bool8, DType, F8E4M3, F8E5M2, PodElement};
+use crate::error::Error;
+use crate::kernel::ArgCheck;
+use crate::tag::StreamTag;
+
+/// What a value looks like on a device, whichever stream it is passed on.
+///
+/// Elements look like themselves. A device span is one pointer. `#[derive(DevicePassable)]` makes a C struct of a host
+/// struct.
+///
+/// # Safety
+/// - `DeviceType` is, byte by byte, the parameter that a kernel declared with `C_NAME` and `C_DIMS` has; its alignment
+///   is at most 16.
+/// - `to_device` and `to_body` give that value, with all pointers inside pointing to memory that `visit` has shown to
+///   the check.
+/// - `C_DECL` declares what `C_NAME` needs, guarded so that it may be there twice.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be passed to a kernel",
+    label = "has no layout that a kernel knows",
+    note = "elements (`DType`), device spans and trusted pointers can be passed, and structs of these with `#[derive(DevicePassable)]`",
+    note = "host memory is copied to the device first; a raw `DevicePtr` needs `unsafe trust()`"
+)]
+pub unsafe trait DeviceLayout {
+    /// The kernel's parameter: plain C data.
+    type DeviceType: Copy + 'static;
+    /// What a Rust kernel body gets: a scalar itself, a slice for a span, `NameBody<'k>` for a derived struct `Name`.
+    type Body<'k>: Copy;
+    /// Name of the type as Rust writes it.
+    const TYPE_NAME: &'static str;
+    /// The CUDA C type of the parameter.
+    const C_NAME: &'static str;
+    /// What follows the name of a C variable of this type.
+    const C_DIMS: &'static str = "";
+    /// What must stand in front of the first use of `C_NAME` in a CUDA C++ file.
+    const C_DECL: &'static str = "";
+
+    /// The kernel's parameter.
+    ///
+    /// # Safety
+    /// The result may hold pointers without a lifetime and without a stream: it goes to a launch whose check has
+    /// [visited](DevicePassable::visit) this value, and nowhere else.
+    unsafe fn to_device(&self) -> Self::DeviceType;
+
+    /// What a Rust kernel body gets.
+    ///
+    /// # Safety
+    /// As for `to_device`; and during `'k` nobody else uses the memory of mutable spans inside, and nobody writes that
+    /// of the others.
+    unsafe fn to_body<'k>(&self) -> Self::Body<'k>;
+}
+
+/// A value that can be passed to a kernel on a stream with tag `S`.
+///
+/// Implemented by `#[derive(DevicePassable)]`, for elements, device spans and trusted pointers.
+///
+/// ```
+/// use escrow::{DevicePassable, DeviceSpan, DeviceSpanMut, Dyn, StreamTag};
+///
+/// #[derive(DevicePassable)]
+/// struct Stencil<'a, S: StreamTag = Dyn> {
+///     src: DeviceSpan<'a, f32, S>,
+///     #[device(len_of(src))]
+///     n: u32, // filled in with `src.len()`; what the host writes here is ignored
+///     dst: DeviceSpanMut<'a, f32, S>,
+///     weight: f32,
+/// }
+/// ```
+///
+/// # Safety
+/// `visit` shows every span inside to the check.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be passed to a kernel on stream `{S}`",
+    label = "not passable on stream `{S}`",
+    note = "scalars, `DType` structs, device spans and pointers of the launching context's stream, and `#[derive(DevicePassable)]` structs of these can"
+)]
+pub unsafe trait DevicePassable<S: StreamTag>: DeviceLayout {
+    /// Shows every span inside to the check, which compares its stream with the launching context's.
+    fn visit(&self, check: &mut ArgCheck<'_, S>) -> Result<(), Error>;
+}
+
+macro_rules! scalars {
+    ($($(#[$meta:meta])* [$($generics:tt)*] $ty:ty),+ $(,)?) => { $(
+        $(#[$meta])*
+        // SAFETY: an element has the layout of the C type that it names, and no pointers.
+        unsafe impl<$($generics)*> DeviceLayout for $ty {
+            type DeviceType = Self;
+            type Body<'k> = Self;
+            const TYPE_NAME: &'static str = <Self as DType>::NAME;
+            const C_NAME: &'static str = <Self as DType>::C_NAME;
+            const C_DIMS: &'static str = <Self as DType>::C_DIMS;
+            const C_DECL: &'static str = <Self as DType>::C_DECL;
+
+            unsafe fn to_device(&self) -> Self {
+                const { <Self as DType>::VALID };
+                *self
+            }
+
+            unsafe fn to_body<'k>(&self) -> Self::Body<'k> {
+                const { <Self as DType>::VALID };
+                *self
+            }
+        }
+
+        $(#[$meta])*
+        // SAFETY: there is no span inside.
+        unsafe impl<$($generics)* __S: StreamTag> DevicePassable<__S> for $ty {
+            fn visit(&self, _: &mut ArgCheck<'_, __S>) -> Result<(), Error> {
+                Ok(())
+            }
+        }
+    )+ };
+}
+
+// One implementation for each type: a blanket one over `DType` would make rustc speak of `DType` wherever a type is not
+// passable.
+scalars! {
+    [] u8, [] i8, [] u16, [] i16, [] u32, [] i32, [] u64, [] i64, [] u128, [] i128,
+    [] f32, [] f64,
+    #[cfg(feature = "half")] [] half::f16,
+    #[cfg(feature = "half")] [] half::bf16,
+    [] F8E4M3, [] F8E5M2, [] Bool8,
+    [T: DType,] Wrapping<T>,
+    [T: DType, const N: usize,] [T; N],
+    [T: bytemuck::Pod + Send + Sync,] PodElement<T>,
+}
+
+/// An integer that can hand a length to a kernel: `#[device(len_of(src))] n: u32`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot hold the length of a span",
+    label = "not an integer of 8 to 64 bits",
+    note = "a `len_of` field or parameter is one of `u8`, `u16`, `u32`, `u64`, `i8`, `i16`, `i32`, `i64`"
+)]
+pub trait KernelLen: DType + len_sealed::Sealed {
+    /// Width.
+    #[doc(hidden)]
+    const BITS: u32;
+
+    /// The length, unless it does not fit.
+    #[doc(hidden)]
+    fn try_from_len(len: usize) -> Option<Self>;
+
+    /// The length; its low bits if it does not fit, which the check of a launch has ruled out.
+    #[doc(hidden)]
+    fn from_len(len: usize) -> Self;
+}
+
+mod len_sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! lens {
+    ($($ty:ident),+) => { $(
+        impl len_sealed::Sealed for $ty {}
+        impl KernelLen for $ty {
+            const BITS: u32 = $ty::BITS;
+
+            fn try_from_len(len: usize) -> Option<$ty> {
+                len.try_into().ok()
+            }
+
+            fn from_len(len: usize) -> $ty {
+                len as $ty
+            }
+        }
+    )+ };
+}
+
+lens!(u8, u16, u32, u64, i8, i16, i32, i64);

@@ -1,0 +1,71 @@
+//! Typed buffers for GPU and PGAS programs, whose asynchronous copies are proven safe by the compiler.
+//!
+//! Memory that a stream is using is in escrow: the host gives it up by value, cannot touch it, and gets it back only
+//! from a wait that covers the work. Everything else follows from that.
+//!
+//! ```
+//! use escrow::{Device, DeviceContext};
+//! # fn main() -> Result<(), escrow::Error> {
+//! let ctx = DeviceContext::new(Device::default_device()?)?;
+//! let host = ctx.create_host_buffer_from(&[1.0f32, 2.0, 3.0])?;
+//! let (dev, host) = ctx.enqueue_create_buffer_from(host)?; // `host` is in flight: `host[0]` does not compile
+//! let host = dev.enqueue_copy_to(host)?;                   // same stream, still in flight
+//! let host = ctx.synchronize(host)?;                       // ours again
+//! assert_eq!(host[2], 3.0);
+//! # Ok(()) }
+//! ```
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("escrow hands 64-bit addresses to devices: it needs a 64-bit target");
+
+// Macros expand to `::escrow` paths, in this crate's own tests too.
+extern crate self as escrow;
+
+mod block;
+mod context;
+mod copy;
+mod cpu;
+mod device;
+mod device_buffer;
+mod dtype;
+mod error;
+mod flight;
+mod handoff;
+mod host;
+mod kernel;
+mod op;
+mod operand;
+mod parking;
+mod pieces;
+mod pointer;
+mod region;
+mod scope;
+mod shared_device;
+mod shared_host;
+mod span;
+mod stream;
+mod tag;
+mod wait;
+
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
+
+pub use context::DeviceContext;
+pub use device::Device;
+pub use device_buffer::{DeviceBuffer, HostReadable};
+pub use dtype::{Bool8, DType, F8E4M3, F8E5M2, Init, PodElement};
+pub use error::{Error, Failure, Fault, Operation, Requirement};
+pub use escrow_macros::{DType, DevicePassable};
+pub use flight::{HostMemory, InFlight, OnHost};
+pub use handoff::Handoff;
+pub use host::HostBuffer;
+pub use kernel::*;
+pub use operand::{AnyStream, CopyDst, CopySrc, SameElem, SameStream};
+pub use pointer::{DevicePtr, HostPtr, TrustedPtr};
+pub use scope::{HostSpan, HostSpanMut, Scope};
+pub use shared_device::SharedDeviceBuffer;
+pub use shared_host::SharedHostBuffer;
+pub use span::{DeviceSpan, DeviceSpanMut};
+pub use tag::{Dyn, StreamTag};
+pub use wait::{Flight, Recorded};

@@ -1,0 +1,234 @@
+//! What copies take: sources and destinations, and the two bounds that make their mismatches readable.
+
+use crate::block::BlockRef;
+use crate::context::DeviceContext;
+use crate::device_buffer::DeviceBuffer;
+use crate::dtype::DType;
+use crate::flight::InFlight;
+use crate::host::HostBuffer;
+use crate::region::Candidate;
+use crate::scope::{HostSpan, HostSpanMut};
+use crate::shared_device::SharedDeviceBuffer;
+use crate::shared_host::SharedHostBuffer;
+use crate::span::{DeviceSpan, DeviceSpanMut};
+use crate::tag::StreamTag;
+
+/// The tag of operands that join any stream: idle and shared host memory.
+#[derive(Debug)]
+pub enum AnyStream {}
+
+mod same_stream {
+    #[diagnostic::on_unimplemented(
+        message = "`SameStream` is closed: only escrow implements it",
+        label = "cannot be implemented outside of escrow"
+    )]
+    pub trait Sealed<S> {}
+    impl<S: crate::StreamTag> Sealed<S> for S {}
+    impl<S: crate::StreamTag> Sealed<S> for super::AnyStream {}
+}
+
+/// An operand of tag `Self` can be used on a stream of tag `S`.
+#[diagnostic::on_unimplemented(
+    message = "this operand belongs to stream `{Self}`, but the operation runs on stream `{S}`",
+    label = "belongs to stream `{Self}`",
+    note = "move it over first, `let x = from.handoff(x, &to)?;` where `from` is the context of `{Self}` and `to` that of `{S}`",
+    note = "to read device memory on several streams, make it shared with `into_shared` and `share_with` each of them"
+)]
+pub trait SameStream<S>: same_stream::Sealed<S> {}
+impl<S: StreamTag> SameStream<S> for S {}
+impl<S: StreamTag> SameStream<S> for AnyStream {}
+
+mod same_elem {
+    #[diagnostic::on_unimplemented(
+        message = "`SameElem` is closed: only escrow implements it",
+        label = "cannot be implemented outside of escrow"
+    )]
+    pub trait Sealed<T> {}
+    impl<T> Sealed<T> for T {}
+}
+
+/// `Self` and `T` are the same element type.
+#[diagnostic::on_unimplemented(
+    message = "element types differ: this operand holds `{Self}`, but `{T}` is needed",
+    label = "holds `{Self}`, not `{T}`",
+    note = "nothing is converted on the way: create the buffer with `{T}`, or look at it through `view::<{T}>()`",
+    note = "`MaybeUninit<_>` is device memory that nothing has written yet: `enqueue_fill` it, `enqueue_copy_from` into it (both give it back written), or pass it to a kernel's `out` parameter"
+)]
+pub trait SameElem<T>: same_elem::Sealed<T> {}
+impl<T> SameElem<T> for T {}
+
+mod src {
+    #[diagnostic::on_unimplemented(
+        message = "`CopySrc` is closed: only escrow implements it",
+        label = "cannot be implemented outside of escrow"
+    )]
+    pub trait Sealed {}
+}
+mod dst {
+    #[diagnostic::on_unimplemented(
+        message = "`CopyDst` is closed: only escrow implements it",
+        label = "cannot be implemented outside of escrow"
+    )]
+    pub trait Sealed {}
+}
+
+/// The source of a copy.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the source of a copy",
+    label = "not a copy source",
+    note = "sources: `HostBuffer` and `InFlight<HostBuffer>` by value, `&SharedHostBuffer`, `&DeviceBuffer`, `DeviceSpan`, `&SharedDeviceBuffer`",
+    note = "borrowed host memory could be freed or changed while the copy still runs. Move a `HostBuffer` in (the wait gives it back); for a slice or `Vec` use `copy_from_slice`, which waits, or `ctx.scope(|s| ... s.lend(&slice) ...)`",
+    note = "pieces of a `HostBuffer` that can move in: `into_split_at` and `into_chunks`"
+)]
+pub trait CopySrc: src::Sealed + Sized {
+    /// The element type.
+    type Elem;
+    /// The tag of the stream that the memory is on.
+    type Tag;
+    /// What a call on stream `S` hands back for this operand: `InFlight<HostBuffer>` for owned host memory, `()` for
+    /// all else.
+    type Out<S: StreamTag>;
+    /// The same, together with a receiver `R` that was moved in.
+    type With<R, S: StreamTag>;
+
+    #[doc(hidden)]
+    fn candidate(&self) -> Candidate<'_>;
+    /// A count that must outlive the copy because the operand stays with the caller.
+    #[doc(hidden)]
+    fn count(&self) -> Option<Counted> {
+        None
+    }
+    #[doc(hidden)]
+    fn settle<S: StreamTag>(self, ctx: &DeviceContext<S>) -> Self::Out<S>;
+    #[doc(hidden)]
+    fn with<R, S: StreamTag>(receiver: R, out: Self::Out<S>) -> Self::With<R, S>;
+}
+
+/// The destination of a copy.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the destination of a copy",
+    label = "not a copy destination",
+    note = "destinations: `HostBuffer` and `InFlight<HostBuffer>` by value, `&mut DeviceBuffer`, `DeviceSpanMut`",
+    note = "borrowed host memory could be freed or read while the copy still runs. Move a `HostBuffer` in (the wait gives it back); for a slice or `Vec` use `copy_to_slice`, which waits, or `ctx.scope(|s| ... s.lend_mut(&mut slice) ...)`",
+    note = "device memory that was never written receives by itself: `let dev = uninit.enqueue_copy_from(src)?;` gives it back written"
+)]
+pub trait CopyDst: dst::Sealed + Sized {
+    /// The element type.
+    type Elem;
+    /// The tag of the stream that the memory is on.
+    type Tag;
+    /// As for [`CopySrc::Out`].
+    type Out<S: StreamTag>;
+    /// As for [`CopySrc::With`].
+    type With<R, S: StreamTag>;
+
+    #[doc(hidden)]
+    fn candidate(&self) -> Candidate<'_>;
+    #[doc(hidden)]
+    fn settle<S: StreamTag>(self, ctx: &DeviceContext<S>) -> Self::Out<S>;
+    #[doc(hidden)]
+    fn with<R, S: StreamTag>(receiver: R, out: Self::Out<S>) -> Self::With<R, S>;
+}
+
+/// One count of a shared block; opaque outside of this crate.
+#[doc(hidden)]
+pub struct Counted(pub(crate) BlockRef);
+
+impl std::fmt::Debug for Counted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Counted")
+    }
+}
+
+/// Operands that stay with the caller: memory of one stream, borrowed for the call.
+macro_rules! kept {
+    ($($trait:ident, $seal:ident, [$($g:tt)*] $t:ty;)+) => { $(
+        impl<$($g)*> $seal::Sealed for $t {}
+        impl<$($g)*> $trait for $t {
+            type Elem = T;
+            type Tag = S;
+            type Out<Q: StreamTag> = ();
+            type With<R, Q: StreamTag> = R;
+            fn candidate(&self) -> Candidate<'_> {
+                self.operand()
+            }
+            fn settle<Q: StreamTag>(self, _: &DeviceContext<Q>) {}
+            fn with<R, Q: StreamTag>(receiver: R, (): ()) -> R {
+                receiver
+            }
+        }
+    )+ };
+}
+
+kept! {
+    CopySrc, src, [T, S: StreamTag] &DeviceBuffer<T, S>;
+    CopySrc, src, [T, S: StreamTag] &SharedDeviceBuffer<T, S>;
+    CopySrc, src, [T, S: StreamTag] DeviceSpan<'_, T, S>;
+    CopySrc, src, [T, S: StreamTag] &DeviceSpan<'_, T, S>;
+    CopySrc, src, [T: DType, S: StreamTag] HostSpan<'_, T, S>;
+    CopyDst, dst, [T, S: StreamTag] &mut DeviceBuffer<T, S>;
+    CopyDst, dst, [T, S: StreamTag] DeviceSpanMut<'_, T, S>;
+    CopyDst, dst, [T, S: StreamTag] &mut DeviceSpanMut<'_, T, S>;
+    CopyDst, dst, [T: DType, S: StreamTag] HostSpanMut<'_, T, S>;
+}
+
+/// Host memory that moves in and comes back in flight: idle, it joins the operation's stream.
+macro_rules! moved {
+    ($($trait:ident, $seal:ident;)+) => { $(
+        impl<T: DType, S: StreamTag> $seal::Sealed for HostBuffer<T, S> {}
+        impl<T: DType, S: StreamTag> $trait for HostBuffer<T, S> {
+            type Elem = T;
+            type Tag = AnyStream;
+            type Out<Q: StreamTag> = InFlight<HostBuffer<T, Q>>;
+            type With<R, Q: StreamTag> = (R, InFlight<HostBuffer<T, Q>>);
+            fn candidate(&self) -> Candidate<'_> {
+                self.operand()
+            }
+            fn settle<Q: StreamTag>(self, ctx: &DeviceContext<Q>) -> Self::Out<Q> {
+                self.take_off(ctx)
+            }
+            fn with<R, Q: StreamTag>(receiver: R, out: Self::Out<Q>) -> Self::With<R, Q> {
+                (receiver, out)
+            }
+        }
+        impl<T: DType, S: StreamTag> $seal::Sealed for InFlight<HostBuffer<T, S>> {}
+        impl<T: DType, S: StreamTag> $trait for InFlight<HostBuffer<T, S>> {
+            type Elem = T;
+            type Tag = S;
+            type Out<Q: StreamTag> = Self;
+            type With<R, Q: StreamTag> = (R, Self);
+            fn candidate(&self) -> Candidate<'_> {
+                self.operand()
+            }
+            fn settle<Q: StreamTag>(self, _: &DeviceContext<Q>) -> Self {
+                self
+            }
+            fn with<R, Q: StreamTag>(receiver: R, out: Self) -> (R, Self) {
+                (receiver, out)
+            }
+        }
+    )+ };
+}
+
+moved! {
+    CopySrc, src;
+    CopyDst, dst;
+}
+
+impl<T: DType, S: StreamTag> src::Sealed for &SharedHostBuffer<T, S> {}
+impl<T: DType, S: StreamTag> CopySrc for &SharedHostBuffer<T, S> {
+    type Elem = T;
+    type Tag = AnyStream;
+    type Out<Q: StreamTag> = ();
+    type With<R, Q: StreamTag> = R;
+    fn candidate(&self) -> Candidate<'_> {
+        self.operand()
+    }
+    fn count(&self) -> Option<Counted> {
+        self.block().cloned().map(Counted)
+    }
+    fn settle<Q: StreamTag>(self, _: &DeviceContext<Q>) {}
+    fn with<R, Q: StreamTag>(receiver: R, (): ()) -> R {
+        receiver
+    }
+}

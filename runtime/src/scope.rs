@@ -1,0 +1,144 @@
+//! Borrowed host memory: a closure that does not return before the stream is done with it.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::process::abort;
+use std::ptr::NonNull;
+
+use crate::context::DeviceContext;
+use crate::dtype::DType;
+use crate::error::{Error, Operation};
+use crate::region::{Candidate, Window};
+use crate::stream::{Stream, not_on_worker};
+use crate::tag::{Dyn, StreamTag};
+
+/// Lends slices to the stream of the context whose [`scope`](DeviceContext::scope) this is.
+///
+/// As with `std::thread::scope`, what is lent cannot leave the closure; the compiler then says "lifetime may not live
+/// long enough" or "borrowed data escapes".
+pub struct Scope<'scope, 'env: 'scope, S: StreamTag = Dyn> {
+    ctx: DeviceContext<S>,
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// Waits when the scope ends, also while unwinding. It lies in the frame of `scope`, where no user can forget it.
+struct WaitAtEnd<'a>(Option<&'a Stream>);
+
+impl WaitAtEnd<'_> {
+    fn wait(&mut self) -> Result<(), Error> {
+        match self.0.take().map_or(Ok(()), |stream| stream.synchronize(Operation::Scope)) {
+            // A wait that fails like this has waited all the same: the worker has passed everything.
+            done @ (Ok(()) | Err(Error::StreamFailed(_))) => done,
+            // The lent memory may still be in use, and its lender is about to have it back.
+            Err(_) => abort(),
+        }
+    }
+}
+
+impl Drop for WaitAtEnd<'_> {
+    fn drop(&mut self) {
+        let _ = self.wait(); // unwinding: there is nobody to report to
+    }
+}
+
+impl<S: StreamTag> DeviceContext<S> {
+    /// Runs `f`, in which slices can be lent to this stream, and waits for the stream before it returns, also when `f`
+    /// fails or panics. **Blocks.**
+    ///
+    /// ```
+    /// use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// let ctx = DeviceContext::new(Device::cpu())?;
+    /// let input = vec![1.0f32; 64];
+    /// let mut output = [0.0f32; 64];
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<f32>(64)?;
+    /// ctx.scope(|s| {
+    ///     dev.enqueue_copy_from(s.lend(&input))?;
+    ///     dev.enqueue_copy_to(s.lend_mut(&mut output))?;
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(output, [1.0; 64]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `f`; else [`Error::StreamFailed`] of the wait. The stream is done with the memory either way.
+    pub fn scope<'env, R>(
+        &self,
+        f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        // A worker cannot wait for itself, so it must not lend.
+        not_on_worker(Operation::Scope)?;
+        let scope = Scope { ctx: self.clone(), scope: PhantomData, env: PhantomData };
+        let mut end = WaitAtEnd(Some(self.stream()));
+        let result = f(&scope);
+        let waited = end.wait();
+        let value = result?;
+        waited.map(|()| value)
+    }
+}
+
+impl<'scope, S: StreamTag> Scope<'scope, '_, S> {
+    /// Lends a slice, as the source of copies on this stream.
+    pub fn lend<T: DType>(&'scope self, host: &'scope [T]) -> HostSpan<'scope, T, S> {
+        const { T::VALID };
+        HostSpan { window: Window::lent(NonNull::from(host).cast(), host.len(), &self.ctx) }
+    }
+
+    /// Lends a slice, as the destination of copies on this stream. It can be read again after the scope.
+    pub fn lend_mut<T: DType>(&'scope self, host: &'scope mut [T]) -> HostSpanMut<'scope, T, S> {
+        const { T::VALID };
+        let len = host.len();
+        HostSpanMut { window: Window::lent(NonNull::from(host).cast(), len, &self.ctx), exclusive: PhantomData }
+    }
+}
+
+impl<S: StreamTag> fmt::Debug for Scope<'_, '_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Scope(tag: {})", S::NAME)
+    }
+}
+
+/// A slice lent to a scope's stream: the source of copies. `Copy`.
+pub struct HostSpan<'scope, T, S: StreamTag = Dyn> {
+    window: Window<'scope, T, S>,
+}
+
+impl<T, S: StreamTag> HostSpan<'_, T, S> {
+    pub(crate) fn operand(&self) -> Candidate<'_> {
+        self.window.candidate()
+    }
+}
+
+impl<T, S: StreamTag> Clone for HostSpan<'_, T, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, S: StreamTag> Copy for HostSpan<'_, T, S> {}
+
+impl<T, S: StreamTag> fmt::Debug for HostSpan<'_, T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostSpan(len: {}, tag: {})", self.window.len(), S::NAME)
+    }
+}
+
+/// A slice lent to a scope's stream to write: the destination of one copy.
+pub struct HostSpanMut<'scope, T, S: StreamTag = Dyn> {
+    window: Window<'scope, T, S>,
+    exclusive: PhantomData<&'scope mut [T]>,
+}
+
+impl<T, S: StreamTag> HostSpanMut<'_, T, S> {
+    pub(crate) fn operand(&self) -> Candidate<'_> {
+        self.window.candidate()
+    }
+}
+
+impl<T, S: StreamTag> fmt::Debug for HostSpanMut<'_, T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostSpanMut(len: {}, tag: {})", self.window.len(), S::NAME)
+    }
+}

@@ -1,0 +1,350 @@
+//! Borrowed parts of device memory.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ops::RangeBounds;
+
+use crate::context::DeviceContext;
+use crate::copy;
+use crate::dtype::{DType, Init};
+use crate::error::{Error, Fault, Operation};
+use crate::operand::{CopyDst, CopySrc, SameElem, SameStream};
+use crate::region::{Candidate, Window};
+use crate::tag::{Dyn, StreamTag};
+
+/// Part of device memory, to read on its stream. `Copy`.
+///
+/// While it lives its buffer cannot be written, moved or dropped:
+///
+/// ```compile_fail,E0502
+/// # use escrow::{Device, DeviceContext};
+/// # let ctx = DeviceContext::new(Device::cpu()).unwrap();
+/// let mut dev = ctx.enqueue_create_buffer_zeroed::<f32>(8).unwrap();
+/// let head = dev.as_span().slice(..4).unwrap();
+/// dev.enqueue_fill(1.0).unwrap();
+/// println!("{}", head.len());
+/// ```
+pub struct DeviceSpan<'a, T, S: StreamTag = Dyn> {
+    window: Window<'a, T, S>,
+}
+
+impl<T, S: StreamTag> Clone for DeviceSpan<'_, T, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, S: StreamTag> Copy for DeviceSpan<'_, T, S> {}
+
+impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
+    pub(crate) fn new(window: Window<'a, T, S>) -> Self {
+        DeviceSpan { window }
+    }
+
+    #[inline]
+    pub(crate) fn operand(&self) -> Candidate<'a> {
+        self.window.candidate()
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.window.len()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The context whose stream owns the memory.
+    pub fn context(&self) -> &'a DeviceContext<S> {
+        self.window.context()
+    }
+
+    /// The elements of `range`.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self, Error> {
+        Ok(DeviceSpan::new(self.window.slice(&range)?))
+    }
+
+    /// The elements before and from `mid`.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn split_at(self, mid: usize) -> Result<(Self, Self), Error> {
+        let (low, high) = self.window.split_at(mid)?;
+        Ok((DeviceSpan::new(low), DeviceSpan::new(high)))
+    }
+
+    /// Spans of `len` elements, the last one shorter if they do not fit.
+    ///
+    /// # Errors
+    /// [`Error::EmptyChunk`] if `len` is 0.
+    pub fn chunks(self, len: usize) -> Result<impl ExactSizeIterator<Item = Self> + use<'a, T, S>, Error> {
+        Ok(self.window.chunks(len)?.map(DeviceSpan::new))
+    }
+
+    /// Enqueues a copy of all elements to `dst`. Lengths must be equal. Does not block.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::WrongStream`], [`Error::WrongDevice`]; a host buffer that moved in comes back in
+    /// flight with nothing pending.
+    pub fn enqueue_copy_to<D: CopyDst>(self, dst: D) -> Result<D::Out<S>, Fault<D::Out<S>>>
+    where
+        T: Init,
+        D::Elem: SameElem<T>,
+        D::Tag: SameStream<S>,
+    {
+        let done = copy::enqueue::<T, S>(self.context(), dst.candidate(), self.operand(), None);
+        let value = dst.settle(self.context());
+        match done {
+            Ok(()) => Ok(value),
+            Err(error) => Err(Fault { error, value }),
+        }
+    }
+
+    /// Copies all elements to `dst` and waits for the stream. Lengths must be equal. **Blocks.**
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::StreamFailed`].
+    pub fn copy_to_slice(self, dst: &mut [T]) -> Result<(), Error>
+    where
+        T: Init,
+    {
+        if dst.len() != self.len() {
+            return Err(Error::Length { op: Operation::Copy, dst: dst.len(), src: self.len() });
+        }
+        self.context().scope(|_| {
+            // SAFETY: the slice has `len` elements (compared above), borrowed for longer than the scope, which waits
+            // before it returns, whatever comes of the copy.
+            unsafe { copy::enqueue_raw(self.context(), self.operand(), dst.as_mut_ptr(), true) }
+        })
+    }
+
+    /// A copy of all elements. Waits for the stream. **Blocks.**
+    ///
+    /// # Errors
+    /// [`Error::StreamFailed`].
+    pub fn to_vec(self) -> Result<Vec<T>, Error>
+    where
+        T: Init,
+    {
+        let mut values = Vec::<T>::with_capacity(self.len());
+        self.context().scope(|_| {
+            // SAFETY: the vector has room for `len` elements and lies outside of the scope, which waits before it
+            // returns, whatever comes of the copy.
+            unsafe { copy::enqueue_raw(self.context(), self.operand(), values.as_mut_ptr(), true) }
+        })?;
+        // SAFETY: the scope returned `Ok`, so the copy has written `len` elements, which the buffer had (`Init`).
+        unsafe { values.set_len(self.len()) };
+        Ok(values)
+    }
+}
+
+impl<'a, T: DType, S: StreamTag> DeviceSpan<'a, T, S> {
+    /// The same bytes as elements of `U`.
+    ///
+    /// # Errors
+    /// [`Error::Layout`] if the size is no multiple of `U`'s, or the address not aligned for it.
+    pub fn view<U: DType>(self) -> Result<DeviceSpan<'a, U, S>, Error> {
+        const { U::VALID };
+        Ok(DeviceSpan::new(self.window.view()?))
+    }
+}
+
+impl<'a, T: DType, S: StreamTag> DeviceSpan<'a, MaybeUninit<T>, S> {
+    /// The same bytes as elements of `U` that nothing has written.
+    ///
+    /// # Errors
+    /// [`Error::Layout`] if the size is no multiple of `U`'s, or the address not aligned for it.
+    pub fn view<U: DType>(self) -> Result<DeviceSpan<'a, MaybeUninit<U>, S>, Error> {
+        const { U::VALID };
+        Ok(DeviceSpan::new(self.window.view()?))
+    }
+}
+
+impl<T, S: StreamTag> fmt::Debug for DeviceSpan<'_, T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceSpan<{}>(len: {}, tag: {})", std::any::type_name::<T>(), self.len(), S::NAME)
+    }
+}
+
+/// Part of device memory, to write on its stream. Not `Copy`: [`reborrow`](DeviceSpanMut::reborrow) it for a while, or
+/// split it into parts that do not overlap.
+///
+/// ```compile_fail,E0499
+/// # use escrow::{Device, DeviceContext};
+/// # let ctx = DeviceContext::new(Device::cpu()).unwrap();
+/// let mut dev = ctx.enqueue_create_buffer_zeroed::<f32>(8).unwrap();
+/// let a = dev.as_span_mut();
+/// let b = dev.as_span_mut(); // a second one of the same memory
+/// println!("{} {}", a.len(), b.len());
+/// ```
+pub struct DeviceSpanMut<'a, T, S: StreamTag = Dyn> {
+    window: Window<'a, T, S>,
+    exclusive: PhantomData<&'a mut [T]>,
+}
+
+impl<'a, T, S: StreamTag> DeviceSpanMut<'a, T, S> {
+    /// # Safety
+    /// The window's memory is borrowed mutably for `'a`, for this span alone.
+    pub(crate) unsafe fn new(window: Window<'a, T, S>) -> Self {
+        DeviceSpanMut { window, exclusive: PhantomData }
+    }
+
+    #[inline]
+    pub(crate) fn operand(&self) -> Candidate<'_> {
+        self.window.candidate()
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.window.len()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The context whose stream owns the memory.
+    pub fn context(&self) -> &'a DeviceContext<S> {
+        self.window.context()
+    }
+
+    /// The same span for a shorter time.
+    pub fn reborrow(&mut self) -> DeviceSpanMut<'_, T, S> {
+        // SAFETY: `self` is borrowed mutably for the new span's life.
+        unsafe { DeviceSpanMut::new(self.window) }
+    }
+
+    /// The same elements, to read.
+    pub fn as_span(&self) -> DeviceSpan<'_, T, S> {
+        DeviceSpan::new(self.window)
+    }
+
+    /// The elements of `range`.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self, Error> {
+        // SAFETY: `self` ends here, and a part of its memory is not more than it.
+        Ok(unsafe { DeviceSpanMut::new(self.window.slice(&range)?) })
+    }
+
+    /// The elements before and from `mid`, as two spans.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn split_at(self, mid: usize) -> Result<(Self, Self), Error> {
+        let (low, high) = self.window.split_at(mid)?;
+        // SAFETY: `self` ends here, and the two parts do not overlap.
+        Ok(unsafe { (DeviceSpanMut::new(low), DeviceSpanMut::new(high)) })
+    }
+
+    /// Spans of `len` elements, the last one shorter if they do not fit.
+    ///
+    /// # Errors
+    /// [`Error::EmptyChunk`] if `len` is 0.
+    pub fn chunks(self, len: usize) -> Result<impl ExactSizeIterator<Item = Self> + use<'a, T, S>, Error> {
+        // SAFETY: `self` ends here, and the parts do not overlap.
+        Ok(self.window.chunks(len)?.map(|window| unsafe { DeviceSpanMut::new(window) }))
+    }
+}
+
+impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, T, S> {
+    /// Enqueues a copy of all elements of `src` into this span. Lengths must be equal. Does not block.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::WrongStream`], [`Error::WrongDevice`]; a host buffer that moved in comes back in
+    /// flight with nothing pending.
+    pub fn enqueue_copy_from<R: CopySrc>(&mut self, src: R) -> Result<R::Out<S>, Fault<R::Out<S>>>
+    where
+        R::Elem: SameElem<T>,
+        R::Tag: SameStream<S>,
+    {
+        let done = copy::enqueue::<T, S>(self.context(), self.operand(), src.candidate(), src.count());
+        let value = src.settle(self.context());
+        match done {
+            Ok(()) => Ok(value),
+            Err(error) => Err(Fault { error, value }),
+        }
+    }
+
+    /// Enqueues a fill with `value`, of any width. Does not block.
+    ///
+    /// # Errors
+    /// Those of the enqueue; nothing was enqueued.
+    pub fn enqueue_fill(&mut self, value: T) -> Result<(), Error> {
+        copy::enqueue_fill(self.context(), self.operand(), value)
+    }
+
+    /// Copies `src` into this span and waits for the stream. Lengths must be equal. **Blocks.**
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::StreamFailed`].
+    pub fn copy_from_slice(&mut self, src: &[T]) -> Result<(), Error> {
+        self.context().scope(|s| Ok(self.enqueue_copy_from(s.lend(src))?))
+    }
+
+    /// The same bytes as elements of `U`.
+    ///
+    /// # Errors
+    /// [`Error::Layout`] if the size is no multiple of `U`'s, or the address not aligned for it.
+    pub fn view<U: DType>(self) -> Result<DeviceSpanMut<'a, U, S>, Error> {
+        const { U::VALID };
+        // SAFETY: `self` ends here; the view is of the same memory.
+        Ok(unsafe { DeviceSpanMut::new(self.window.view()?) })
+    }
+}
+
+/// Memory that nothing has written. Writing a part of it proves nothing of the whole: the buffer stays
+/// `DeviceBuffer<MaybeUninit<T>>` until `unsafe assume_init`.
+impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, MaybeUninit<T>, S> {
+    /// Enqueues a copy of all elements of `src` into this span. Lengths must be equal. Does not block.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::WrongStream`], [`Error::WrongDevice`]; a host buffer that moved in comes back in
+    /// flight with nothing pending.
+    pub fn enqueue_copy_from<R: CopySrc>(&mut self, src: R) -> Result<R::Out<S>, Fault<R::Out<S>>>
+    where
+        R::Elem: SameElem<T>,
+        R::Tag: SameStream<S>,
+    {
+        self.reborrow().written().enqueue_copy_from(src)
+    }
+
+    /// Enqueues a fill with `value`, of any width. Does not block.
+    ///
+    /// # Errors
+    /// Those of the enqueue; nothing was enqueued.
+    pub fn enqueue_fill(&mut self, value: T) -> Result<(), Error> {
+        self.reborrow().written().enqueue_fill(value)
+    }
+
+    /// The same bytes as elements of `U` that nothing has written.
+    ///
+    /// # Errors
+    /// [`Error::Layout`] if the size is no multiple of `U`'s, or the address not aligned for it.
+    pub fn view<U: DType>(self) -> Result<DeviceSpanMut<'a, MaybeUninit<U>, S>, Error> {
+        const { U::VALID };
+        // SAFETY: `self` ends here; the view is of the same memory.
+        Ok(unsafe { DeviceSpanMut::new(self.window.view()?) })
+    }
+
+    /// For operations that only write.
+    fn written(self) -> DeviceSpanMut<'a, T, S> {
+        let window = self.window.view().expect("`MaybeUninit<T>` has the layout of `T`");
+        // SAFETY: `self` ends here; the view is of the same memory.
+        unsafe { DeviceSpanMut::new(window) }
+    }
+}
+
+impl<T, S: StreamTag> fmt::Debug for DeviceSpanMut<'_, T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceSpanMut<{}>(len: {}, tag: {})", std::any::type_name::<T>(), self.len(), S::NAME)
+    }
+}

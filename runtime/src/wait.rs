@@ -1,0 +1,179 @@
+//! Waits: what they take, and what they give back.
+
+use std::fmt;
+
+use crate::context::DeviceContext;
+use crate::cpu::Event;
+use crate::dtype::DType;
+use crate::error::{Error, Fault, Operation};
+use crate::flight::InFlight;
+use crate::host::HostBuffer;
+use crate::tag::{Dyn, StreamTag};
+
+mod flight {
+    #[diagnostic::on_unimplemented(
+        message = "`Flight` is closed: only escrow implements it",
+        label = "cannot be implemented outside of escrow"
+    )]
+    pub trait Sealed<S> {}
+}
+
+/// Values that a wait on a stream of tag `S` gives back: `InFlight` host buffers, and tuples, arrays, `Vec`s and
+/// `Option`s of them. Only values that exist already, so nothing is enqueued while they are looked at.
+#[diagnostic::on_unimplemented(
+    message = "a wait on stream `{S}` does not give back `{Self}`",
+    label = "not in flight on stream `{S}`",
+    note = "wait on the stream that uses it (`it.synchronize()?` always finds the right one), or `handoff` it to `{S}` first",
+    note = "a `HostBuffer` that is not in flight is yours already, and device buffers need no wait"
+)]
+pub trait Flight<S: StreamTag>: flight::Sealed<S> + Sized {
+    /// The same values, the host's again.
+    type Landed;
+
+    #[doc(hidden)]
+    fn is_on(&self, ctx: &DeviceContext<S>) -> bool;
+
+    /// # Safety
+    /// All values are on one stream, and it has passed everything that is pending on them.
+    #[doc(hidden)]
+    unsafe fn land(self) -> Self::Landed;
+}
+
+impl<T: DType, S: StreamTag> flight::Sealed<S> for InFlight<HostBuffer<T, S>> {}
+impl<T: DType, S: StreamTag> Flight<S> for InFlight<HostBuffer<T, S>> {
+    type Landed = HostBuffer<T, S>;
+    fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
+        self.context().is_same_stream(ctx)
+    }
+    unsafe fn land(self) -> HostBuffer<T, S> {
+        // SAFETY: passed on to the caller.
+        unsafe { InFlight::land(self) }
+    }
+}
+
+impl<S: StreamTag> flight::Sealed<S> for () {}
+impl<S: StreamTag> Flight<S> for () {
+    type Landed = ();
+    fn is_on(&self, _: &DeviceContext<S>) -> bool {
+        true
+    }
+    unsafe fn land(self) {}
+}
+
+impl<S: StreamTag, V: Flight<S>> flight::Sealed<S> for Vec<V> {}
+impl<S: StreamTag, V: Flight<S>> Flight<S> for Vec<V> {
+    type Landed = Vec<V::Landed>;
+    fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
+        self.iter().all(|value| value.is_on(ctx))
+    }
+    unsafe fn land(self) -> Vec<V::Landed> {
+        // SAFETY: passed on to the caller.
+        self.into_iter().map(|value| unsafe { value.land() }).collect()
+    }
+}
+
+impl<S: StreamTag, V: Flight<S>> flight::Sealed<S> for Option<V> {}
+impl<S: StreamTag, V: Flight<S>> Flight<S> for Option<V> {
+    type Landed = Option<V::Landed>;
+    fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
+        self.iter().all(|value| value.is_on(ctx))
+    }
+    unsafe fn land(self) -> Option<V::Landed> {
+        // SAFETY: passed on to the caller.
+        self.map(|value| unsafe { value.land() })
+    }
+}
+
+impl<S: StreamTag, V: Flight<S>, const N: usize> flight::Sealed<S> for [V; N] {}
+impl<S: StreamTag, V: Flight<S>, const N: usize> Flight<S> for [V; N] {
+    type Landed = [V::Landed; N];
+    fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
+        self.iter().all(|value| value.is_on(ctx))
+    }
+    unsafe fn land(self) -> [V::Landed; N] {
+        // SAFETY: passed on to the caller.
+        self.map(|value| unsafe { value.land() })
+    }
+}
+
+macro_rules! tuples {
+    ($(($($v:ident $i:tt),+))+) => { $(
+        impl<S: StreamTag, $($v: Flight<S>),+> flight::Sealed<S> for ($($v,)+) {}
+        #[diagnostic::do_not_recommend]
+        impl<S: StreamTag, $($v: Flight<S>),+> Flight<S> for ($($v,)+) {
+            type Landed = ($($v::Landed,)+);
+            fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
+                $(self.$i.is_on(ctx))&&+
+            }
+            unsafe fn land(self) -> Self::Landed {
+                // SAFETY: passed on to the caller.
+                unsafe { ($(self.$i.land(),)+) }
+            }
+        }
+    )+ };
+}
+
+tuples! {
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+}
+
+/// Values in flight, and a point of their stream behind them. [`wait`](Recorded::wait) waits for that point only.
+///
+/// ```
+/// use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// let ctx = DeviceContext::new(Device::cpu())?;
+/// let flight = ctx.create_host_buffer::<u8>(3)?.enqueue_fill(5)?;
+/// let recorded = ctx.record(flight)?;
+/// let later = ctx.enqueue_create_buffer_zeroed::<f32>(1 << 20)?; // `wait` does not wait for this
+/// assert_eq!(recorded.wait()?.as_span(), [5; 3]);
+/// # drop(later);
+/// # Ok(()) }
+/// ```
+#[must_use = "the stream owns these values until `wait` takes them back; dropping them gives the memory up"]
+pub struct Recorded<V: Flight<S>, S: StreamTag = Dyn> {
+    values: V,
+    event: Event,
+    tag: std::marker::PhantomData<S>,
+}
+
+impl<V: Flight<S>, S: StreamTag> Recorded<V, S> {
+    /// `values` are on the stream that `event` was taken of, and no later operation uses them.
+    pub(crate) fn new(values: V, event: Event) -> Self {
+        Recorded { values, event, tag: std::marker::PhantomData }
+    }
+
+    /// Whether the point has been passed. Does not block.
+    ///
+    /// # Errors
+    /// [`Error::StreamFailed`] if the stream failed before the point.
+    pub fn is_finished(&self) -> Result<bool, Error> {
+        self.event.is_finished()
+    }
+
+    /// Waits until the stream has passed the point, and gives the values back. **Blocks.**
+    ///
+    /// # Errors
+    /// [`Error::StreamFailed`] if the stream failed before the point; the values come back, still in flight.
+    pub fn wait(self) -> Result<V::Landed, Fault<Self>> {
+        match self.event.wait(Operation::Wait) {
+            // SAFETY: the values were on this stream when the event was taken (`record`), nothing was enqueued on them
+            // since (they are in here), and the stream has passed the event.
+            Ok(()) => Ok(unsafe { self.values.land() }),
+            Err(error) => Err(Fault { error, value: self }),
+        }
+    }
+}
+
+impl<V: Flight<S>, S: StreamTag> fmt::Debug for Recorded<V, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Recorded(tag: {})", S::NAME)
+    }
+}

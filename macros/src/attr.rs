@@ -109,7 +109,6 @@ pub(crate) struct DeviceAttrs {
 
 /// `src` or `params.src`: fields, the first of them of the struct itself.
 pub(crate) struct LenOf {
-    pub(crate) span: Span,
     pub(crate) path: Vec<Member>,
 }
 
@@ -148,7 +147,7 @@ pub(crate) fn device(field: &syn::Field, faults: &mut Faults) -> DeviceAttrs {
                 let content;
                 parenthesized!(content in meta.input);
                 let path = content.call(member_path)?;
-                if device.len_of.replace(LenOf { span, path }).is_some() {
+                if device.len_of.replace(LenOf { path }).is_some() {
                     return Err(syn::Error::new(span, "`len_of` is given twice: keep one"));
                 }
             } else {

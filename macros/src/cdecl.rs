@@ -1,15 +1,14 @@
 //! Declarations for CUDA C++, as parts of a text whose names and numbers are known when the user's crate compiles.
 
-use proc_macro2::{Ident, TokenStream};
-use quote::quote;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
 use syn::Path;
+use syn::ext::IdentExt;
 
 /// A struct as C++ sees it.
 pub(crate) struct Declaration<'a> {
     /// `::escrow`.
     pub(crate) krate: &'a Path,
-    /// The trait whose constants describe the fields: `DType` or `DeviceLayout`.
-    pub(crate) describes: &'a TokenStream,
     /// The Rust type that has the layout.
     pub(crate) layout: &'a TokenStream,
     /// Parts that make its name in C++.
@@ -27,20 +26,33 @@ pub(crate) struct CField {
     /// Its place in the Rust type.
     pub(crate) member: syn::Member,
     pub(crate) ty: TokenStream,
+    /// The trait whose constants describe the type: `DType` or `DeviceLayout`.
+    pub(crate) describes: TokenStream,
+    /// Where the type stands in the user's text.
+    pub(crate) span: Span,
+}
+
+impl CField {
+    /// A constant of the field's type. All messages about a type without it point at the same place and say the same,
+    /// so the compiler shows one of them.
+    fn constant(&self, name: &str) -> TokenStream {
+        let (ty, describes, name) = (&self.ty, &self.describes, Ident::new(name, self.span));
+        quote_spanned!(self.span=> <#ty as #describes>::#name)
+    }
 }
 
 impl Declaration<'_> {
     /// The text, as the elements of a `&[Part]`.
     pub(crate) fn parts(&self) -> TokenStream {
-        let Declaration { krate, describes, layout, name, .. } = self;
+        let Declaration { krate, layout, name, .. } = self;
         let p = quote!(#krate::__private);
         let mut seen = Vec::new();
         let needed = self.fields.iter().filter_map(|field| {
-            let ty = &field.ty;
-            let text = ty.to_string();
+            let text = field.ty.to_string();
             (!seen.contains(&text)).then(|| {
                 seen.push(text);
-                quote!(#p::Part::Str(<#ty as #describes>::C_DECL),)
+                let decl = field.constant("C_DECL");
+                quote!(#p::Part::Str(#decl),)
             })
         });
         let needed: Vec<_> = needed.collect();
@@ -76,18 +88,18 @@ impl Declaration<'_> {
     }
 
     fn alias(&self) -> TokenStream {
-        let Declaration { krate, describes, name, .. } = self;
+        let Declaration { krate, name, .. } = self;
         let p = quote!(#krate::__private);
-        let ty = self.fields.iter().map(|it| &it.ty);
-        let ty2 = ty.clone();
+        let base = self.fields.iter().map(|it| it.constant("C_NAME"));
+        let dims = self.fields.iter().map(|it| it.constant("C_DIMS"));
         quote! {
-            #p::Part::Str("typedef "), #(#p::Part::Str(<#ty as #describes>::C_NAME),)* #p::Part::Str(" "), #name
-            #(#p::Part::Str(<#ty2 as #describes>::C_DIMS),)* #p::Part::Str(";\n"),
+            #p::Part::Str("typedef "), #(#p::Part::Str(#base),)* #p::Part::Str(" "), #name
+            #(#p::Part::Str(#dims),)* #p::Part::Str(";\n"),
         }
     }
 
     fn structure(&self) -> TokenStream {
-        let Declaration { krate, describes, name, .. } = self;
+        let Declaration { krate, name, .. } = self;
         let p = quote!(#krate::__private);
         let start = match (self.packed, self.align) {
             (Some(n), _) => format!("#pragma pack(push, {n})\nstruct "),
@@ -96,22 +108,52 @@ impl Declaration<'_> {
         };
         let end = if self.packed.is_some() { "};\n#pragma pack(pop)\n" } else { "};\n" };
         let fields = self.fields.iter().map(|field| {
-            let CField { ty, .. } = field;
+            let (base, dims) = (field.constant("C_NAME"), field.constant("C_DIMS"));
             let middle = format!(" {}", c_name(&field.name));
             quote! {
-                #p::Part::Str("    "), #p::Part::Str(<#ty as #describes>::C_NAME), #p::Part::Str(#middle),
-                #p::Part::Str(<#ty as #describes>::C_DIMS), #p::Part::Str(";\n"),
+                #p::Part::Str("    "), #p::Part::Str(#base), #p::Part::Str(#middle),
+                #p::Part::Str(#dims), #p::Part::Str(";\n"),
             }
         });
         quote!(#p::Part::Str(#start), #name #p::Part::Str(" {\n"), #(#fields)* #p::Part::Str(#end),)
     }
 }
 
-/// `impl Text for #holder`, the text being `parts`.
-pub(crate) fn text(krate: &Path, implement: &TokenStream, holder: &TokenStream, parts: &TokenStream) -> TokenStream {
-    quote! {
-        #implement #krate::__private::Text for #holder {
-            const PARTS: &'static [#krate::__private::Part] = &[#parts];
+/// A constant text of a type: a literal where it has no parameters, else parts put together when they are known.
+pub(crate) struct TypeTexts<'a> {
+    pub(crate) krate: &'a Path,
+    /// `impl<..>`.
+    pub(crate) head: TokenStream,
+    pub(crate) this: &'a TokenStream,
+    pub(crate) where_clause: &'a TokenStream,
+}
+
+impl TypeTexts<'_> {
+    /// The implementation that makes the text, and the path to it.
+    pub(crate) fn text(&self, kind: &str, parts: &TokenStream) -> (TokenStream, TokenStream) {
+        let TypeTexts { krate, head, this, where_clause } = self;
+        let kind = Ident::new(kind, Span::call_site());
+        let p = quote!(#krate::__private);
+        let item = quote! {
+            #[automatically_derived]
+            #head #p::Text<#p::kind::#kind> for #this #where_clause {
+                const PARTS: &'static [#p::Part] = &[#parts];
+            }
+        };
+        (item, quote!(<Self as #p::Text<#p::kind::#kind>>::STR))
+    }
+
+    /// `Type::C_DECL` without a trait in scope, and without a choice between two if both are.
+    pub(crate) fn inherent(&self, path: &TokenStream) -> TokenStream {
+        let TypeTexts { head, this, where_clause, .. } = self;
+        quote! {
+            #[automatically_derived]
+            #[allow(dead_code, unreachable_pub)]
+            #head #this #where_clause {
+                /// The declaration of this type for CUDA C++, with `static_assert`s on size, alignment and offsets, and
+                /// the declarations of what is inside.
+                pub const C_DECL: &'static ::core::primitive::str = #path;
+            }
         }
     }
 }
@@ -129,7 +171,6 @@ pub(crate) fn c_name(name: &str) -> String {
 
 /// A struct's name in C++: names of C++'s own types would be taken.
 pub(crate) fn c_type_name(ident: &Ident) -> String {
-    use syn::ext::IdentExt;
     c_name(&ident.unraw().to_string())
 }
 

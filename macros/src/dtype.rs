@@ -6,14 +6,14 @@ use syn::spanned::Spanned;
 use syn::{DeriveInput, Type};
 
 use crate::ast::Struct;
-use crate::cdecl::{self, CField, Declaration};
+use crate::cdecl::{self, CField, Declaration, TypeTexts};
 use crate::generics::{Params, without_self};
 use crate::valid::Faults;
 
 pub(crate) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     let mut faults = Faults::default();
     let it = Struct::read(input, "DType", &mut faults);
-    let params = Params::new(&input.generics);
+    let params = Params::new(&input.generics, false);
     if it.is_struct() {
         validate(&it, &mut faults);
         validate_generics(&it, &params, &mut faults);
@@ -73,7 +73,7 @@ fn validate(it: &Struct<'_>, faults: &mut Faults) {
 /// For a generic struct nobody would evaluate an assertion on its layout (`bytemuck::bytes_of` does not), so the layout
 /// has to follow from the bounds.
 fn validate_generics(it: &Struct<'_>, params: &Params<'_>, faults: &mut Faults) {
-    if params.types.is_empty() && params.tags.is_empty() && params.consts.is_empty() {
+    if params.types.is_empty() && params.consts.is_empty() {
         return;
     }
     let name = it.name();
@@ -130,20 +130,26 @@ fn implement(it: &Struct<'_>, params: &Params<'_>) -> TokenStream {
     let mut checks = Vec::new();
     let mut seen = Vec::new();
     for (field, ty) in it.fields.iter().zip(&types) {
-        let text = ty.to_string();
+        // An array is an element if what it is made of is one.
+        let leaf = leaf(field.ty);
+        let depends = params.mentions_kept(leaf);
+        let text = if depends { leaf.to_token_stream().to_string() } else { ty.to_string() };
         if seen.contains(&text) {
             continue;
         }
         seen.push(text);
-        if params.mentions_kept(field.ty) || params.mentions_tag(field.ty) {
-            bounds.push(quote!(#ty: #p::DType));
-        } else {
+        if depends {
+            bounds.push(quote!(#leaf: #p::DType));
+        } else if !params.mentions_kept(field.ty) {
             let span = field.ty.span().resolved_at(Span::call_site());
-            checks.push(quote_spanned!(span=> __element::<#ty>();));
+            checks.push(quote_spanned!(span=> const _: () = <#ty as #p::DType>::VALID;));
         }
     }
     let predicates: Vec<_> = where_clause.iter().flat_map(|it| &it.predicates).collect();
     let where_clause = quote!(where #(#predicates,)* #(#bounds,)*);
+    // What an element has to be besides, such as `Copy`, is asked for in one place, `impl DType`, and then taken from it.
+    // `for<'__a>` keeps the compiler from looking into it before that.
+    let where_element = quote!(#where_clause for<'__a> #this: #p::DType,);
 
     let layout_check = if generic {
         TokenStream::new()
@@ -162,34 +168,63 @@ fn implement(it: &Struct<'_>, params: &Params<'_>) -> TokenStream {
         let span = it.span().resolved_at(Span::call_site());
         let fields = quote!(&[#(#fields)*]);
         quote_spanned! {span=>
-            const _: () = #p::check_element(#name, ::core::mem::size_of::<#ident>(), ::core::mem::align_of::<#ident>(), #fields);
+            const _: () = {
+                // By one name, so that the compiler's message points at the struct.
+                use #p::check_element as __check;
+                __check(#name, ::core::mem::size_of::<#ident>(), ::core::mem::align_of::<#ident>(), #fields);
+            };
         }
     };
-    let element_check = if checks.is_empty() {
-        TokenStream::new()
-    } else {
-        quote! {
-            const fn __element<__T: #p::DType>() {}
-            const _: () = { #(#checks)* };
-        }
+    // For other structs, the check above has said so.
+    let valid = generic.then(|| quote!(const { <Self as #p::DType>::VALID };));
+    let named = |param: &syn::TypeParam| {
+        let ident = &param.ident;
+        let known = params.has_bound(param, "DType") || seen.contains(&ident.to_string());
+        known.then(|| quote!(<#ident as #p::DType>::NAME))
     };
-
-    let texts = texts(it, params, &this, &quote!(unsafe), &types, &impl_generics, &where_clause);
-    let Texts { items, type_name, c_name, c_decl } = texts;
+    let (rust_name, c_name) = params.names(&p, &name, &cdecl::c_type_name(ident), named);
+    let declaration = Declaration {
+        krate,
+        layout: &this,
+        name: &c_name,
+        fields: it
+            .fields
+            .iter()
+            .map(|field| CField {
+                name: field.name(),
+                member: field.member.clone(),
+                ty: field.ty.to_token_stream(),
+                describes: quote!(#p::DType),
+                span: field.ty.span().resolved_at(Span::call_site()),
+            })
+            .collect(),
+        align: it.repr.align.map(|(n, _)| n),
+        packed: it.repr.packed.map(|(n, _)| n),
+        transparent: it.repr.transparent.is_some(),
+    };
+    let texts = TypeTexts { krate, head: quote!(impl #impl_generics), this: &this, where_clause: &where_clause };
+    let (name_item, rust_name) = texts.text("Name", &rust_name);
+    let (c_name_item, c_name) = texts.text("CName", &c_name);
+    let (c_decl_item, c_decl) = texts.text("CDecl", &declaration.parts());
+    let inherent = texts.inherent(&c_decl);
     let print = print(it);
+    let passable = passable(it, &this, &where_element);
 
     quote! {
         const _: () = {
-            #element_check
+            #(#checks)*
             #layout_check
-            #items
+            #name_item
+            #c_name_item
+            #c_decl_item
+            #inherent
 
             // SAFETY: zero is valid for every field, as every pattern of bits is.
             #[automatically_derived]
-            unsafe impl #impl_generics #p::bytemuck::Zeroable for #this #where_clause {}
+            unsafe impl #impl_generics #p::bytemuck::Zeroable for #this #where_element {}
             // SAFETY: the fields are elements, and the checks and bounds above prove that nothing lies between them.
             #[automatically_derived]
-            unsafe impl #impl_generics #p::bytemuck::Pod for #this #where_clause {}
+            unsafe impl #impl_generics #p::bytemuck::Pod for #this #where_element {}
             // SAFETY: the fields are elements, so written memory.
             #[automatically_derived]
             unsafe impl #impl_generics #p::Init for #this #where_clause {}
@@ -197,7 +232,7 @@ fn implement(it: &Struct<'_>, params: &Params<'_>) -> TokenStream {
             // and alignment are proven by the checks, or for a generic struct by `VALID`.
             #[automatically_derived]
             unsafe impl #impl_generics #p::DType for #this #where_clause {
-                const NAME: &'static ::core::primitive::str = #type_name;
+                const NAME: &'static ::core::primitive::str = #rust_name;
                 const C_NAME: &'static ::core::primitive::str = #c_name;
                 const C_DECL: &'static ::core::primitive::str = #c_decl;
                 fn print(&self, __f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
@@ -206,26 +241,24 @@ fn implement(it: &Struct<'_>, params: &Params<'_>) -> TokenStream {
             }
             // SAFETY: an element has the layout of the C type that it names, and no pointers.
             #[automatically_derived]
-            unsafe impl #impl_generics #p::DeviceLayout for #this #where_clause {
+            unsafe impl #impl_generics #p::DeviceLayout for #this #where_element {
                 type DeviceType = Self;
                 type Body<'__k> = Self;
                 const TYPE_NAME: &'static ::core::primitive::str = <Self as #p::DType>::NAME;
                 const C_NAME: &'static ::core::primitive::str = <Self as #p::DType>::C_NAME;
                 const C_DECL: &'static ::core::primitive::str = <Self as #p::DType>::C_DECL;
                 unsafe fn to_device(&self) -> Self::DeviceType {
-                    const { <Self as #p::DType>::VALID };
+                    #valid
                     *self
                 }
                 unsafe fn to_body<'__k>(&self) -> Self::Body<'__k> {
-                    const { <Self as #p::DType>::VALID };
+                    #valid
                     *self
                 }
             }
+            #passable
         };
     }
-    .into_iter()
-    .chain(passable(it, &this, &where_clause))
-    .collect()
 }
 
 /// `DevicePassable` for streams of every tag: there is nothing to visit.
@@ -243,5 +276,26 @@ fn passable(it: &Struct<'_>, this: &TokenStream, where_clause: &TokenStream) -> 
                 ::core::result::Result::Ok(())
             }
         }
+    }
+}
+
+/// `Name { x: 1.0, y: 2 }`. Fields are copied out first, since those of a packed struct cannot be borrowed.
+fn print(it: &Struct<'_>) -> TokenStream {
+    let krate = &it.krate;
+    let name = it.name();
+    let p = quote!(#krate::__private);
+    let fields = it.fields.iter().map(|field| {
+        let (member, ty) = (&field.member, field.ty);
+        let span = ty.span().resolved_at(Span::call_site());
+        let name = if it.named { field.name() } else { String::new() };
+        quote_spanned! {span=>
+            <#ty as #p::DType>::print(&{ self.#member }, __print.field(#name)?)?;
+        }
+    });
+    let close = if it.named { " }" } else { ")" };
+    quote! {
+        let mut __print = #p::PrintStruct::new(__f, #name)?;
+        #(#fields)*
+        __print.end(#close)
     }
 }

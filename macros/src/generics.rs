@@ -16,13 +16,14 @@ pub(crate) struct Params<'a> {
 }
 
 impl<'a> Params<'a> {
-    pub(crate) fn new(generics: &'a Generics) -> Params<'a> {
+    /// `tags`: whether parameters with the bound `StreamTag` are told apart from the other types.
+    pub(crate) fn new(generics: &'a Generics, tags: bool) -> Params<'a> {
         let mut params =
             Params { generics, lifetimes: Vec::new(), tags: Vec::new(), types: Vec::new(), consts: Vec::new() };
         for param in &generics.params {
             match param {
                 GenericParam::Lifetime(it) => params.lifetimes.push(&it.lifetime),
-                GenericParam::Type(it) if has_bound(generics, it, "StreamTag") => params.tags.push(&it.ident),
+                GenericParam::Type(it) if tags && has_bound(generics, it, "StreamTag") => params.tags.push(&it.ident),
                 GenericParam::Type(it) => params.types.push(it),
                 GenericParam::Const(it) => params.consts.push(it),
             }
@@ -30,8 +31,40 @@ impl<'a> Params<'a> {
         params
     }
 
+    /// Whether a trait is asked of the parameter anywhere.
+    pub(crate) fn is_bounded(&self, param: &TypeParam) -> bool {
+        let predicates = self.generics.where_clause.iter().flat_map(|it| &it.predicates);
+        param.bounds.iter().any(|it| matches!(it, TypeParamBound::Trait(_)))
+            || predicates.into_iter().any(|it| mentions(it.to_token_stream(), &param.ident))
+    }
+
     pub(crate) fn has_bound(&self, param: &TypeParam, bound: &str) -> bool {
         has_bound(self.generics, param, bound)
+    }
+
+    /// Parts of the name of the type with its arguments, `Pair<f32, 4>`, for Rust and for C++. `names` gives the path to
+    /// the name of a type parameter; those without one are left out.
+    pub(crate) fn names(
+        &self, p: &TokenStream, name: &str, c_name: &str, names: impl Fn(&TypeParam) -> Option<TokenStream>,
+    ) -> (TokenStream, TokenStream) {
+        let mut rust = Vec::new();
+        let mut c = quote!(#p::Part::Str(#c_name),);
+        for path in self.types.iter().filter_map(|it| names(it)) {
+            rust.push(quote!(#p::Part::Str(#path),));
+            c.extend(quote!(#p::Part::Str("_"), #p::Part::Ident(#path),));
+        }
+        for ident in self.consts.iter().map(|it| &it.ident) {
+            rust.push(quote!(#p::Part::Number(#ident as ::core::primitive::i128),));
+            c.extend(quote!(#p::Part::Str("_"), #p::Part::IdentNumber(#ident as ::core::primitive::i128),));
+        }
+        let rust = match rust.split_first() {
+            Some((first, rest)) => {
+                let rest = rest.iter().map(|it| quote!(#p::Part::Str(", "), #it));
+                quote!(#p::Part::Str(#name), #p::Part::Str("<"), #first #(#rest)* #p::Part::Str(">"),)
+            }
+            None => quote!(#p::Part::Str(#name),),
+        };
+        (rust, c)
     }
 
     /// Whether these tokens depend on a parameter that a device struct keeps.

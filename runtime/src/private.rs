@@ -2,7 +2,7 @@
 
 pub use bytemuck;
 
-pub use crate::dtype::ctext::{FieldLayout, Part, PrintStruct, Text, check_device, check_element};
+pub use crate::dtype::ctext::{FieldLayout, Part, PrintStruct, Text, check_device, check_element, kind};
 pub use crate::dtype::{DType, Init};
 pub use crate::error::Error;
 pub use crate::kernel::{ArgCheck, DeviceLayout, DevicePassable, KernelLen};

@@ -31,7 +31,7 @@ impl Stream {
     ///
     /// # Safety
     /// The duty in the documentation of [`Op`].
-    #[inline]
+    #[inline(always)] // so that the operation is made in its slot and not copied there
     pub(crate) unsafe fn enqueue(&self, what: Operation, op: Op) -> Result<(), Error> {
         self.core.enqueue(what, op)
     }

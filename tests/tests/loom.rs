@@ -52,6 +52,7 @@ use sync::{AtomicU64, AtomicUsize, Ordering, fence};
 fn explore(f: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
+    model.max_branches = 20_000;
     model.check(f);
 }
 
@@ -76,41 +77,73 @@ fn pop<const CAPACITY: usize>(queue: &Queue<Box<u32>, CAPACITY>) -> (u64, u32) {
     }
 }
 
-/// Fails if `publish` or the drop of `Front` stores its turn `Relaxed` (the value races, and loom says so), or if
-/// `claim` takes a slot whose turn is not exactly its own (`turn <= free`).
+/// Fails if `publish` or `is_published` is `Relaxed` (the value races, and loom says so), or if `claim` takes a position
+/// with a load and a store instead of one exchange.
 #[test]
 fn two_producers_lose_nothing_and_keep_their_orders() {
     explore(|| {
-        let queue = Arc::new(Queue::<Box<u32>, 2>::new());
+        let queue = Arc::new(Queue::<Box<u32>, 4>::new());
         let producers = [&[10, 11][..], &[20][..]].map(|values| {
             let queue = Arc::clone(&queue);
             thread::spawn(move || {
-                let mut last = 0;
-                for value in values {
-                    let number = push(&queue, *value);
-                    assert!(number > last, "numbers grow");
-                    last = number;
-                }
+                let numbers: Vec<_> = values.iter().map(|value| push(&queue, *value)).collect();
+                assert!(numbers.is_sorted());
             })
         });
-        let taken: Vec<_> = (1..=3)
-            .map(|number| {
-                let (at, value) = pop(&queue);
-                assert_eq!(at, number);
-                value
-            })
-            .collect();
+        let mut taken = vec![pop(&queue)];
         for producer in producers {
             producer.join().unwrap();
         }
-        let of = |tens| taken.iter().copied().filter(|value| value / 10 == tens).collect::<Vec<_>>();
-        assert_eq!((of(1), of(2)), (vec![10, 11], vec![20]));
+        taken.extend([pop(&queue), pop(&queue)]);
+        let numbers: Vec<_> = taken.iter().map(|item| item.0).collect();
+        let of = |tens| taken.iter().map(|item| item.1).filter(|value| value / 10 == tens).collect::<Vec<_>>();
+        assert_eq!((numbers, of(1), of(2)), (vec![1, 2, 3], vec![10, 11], vec![20]));
         assert_eq!(queue.tail(), 3);
     });
 }
 
+/// Fails if the turn that `Front` stores when it is dropped, or the one that `claim` loads, is `Relaxed`: the next lap's
+/// write then races with the last one's read.
+#[test]
+fn a_full_queue_hands_its_slots_from_lap_to_lap() {
+    explore(|| {
+        let queue = Arc::new(Queue::<Box<u32>, 2>::new());
+        let producer = {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || (1..=4).for_each(|value| assert_eq!(push(&queue, value), u64::from(value))))
+        };
+        for value in 1..=4 {
+            assert_eq!(pop(&queue), (u64::from(value), value));
+        }
+        producer.join().unwrap();
+    });
+}
+
+/// Fails if a producer that finds the queue full keeps its place: let `claim` count the tail up first.
+#[test]
+fn two_producers_compete_for_the_room_in_a_full_queue() {
+    explore(|| {
+        let queue = Arc::new(Queue::<Box<u32>, 1>::new());
+        push(&queue, 1);
+        let producer = {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || push(&queue, 2))
+        };
+        assert_eq!(pop(&queue), (1, 1));
+        if let Some(claim) = queue.claim() {
+            let ours = claim.publish(|| Box::new(3));
+            assert_eq!(pop(&queue).0, 2);
+            assert_eq!(pop(&queue).0, 3);
+            assert_eq!(ours + producer.join().unwrap(), 5);
+        } else {
+            assert_eq!(pop(&queue), (2, 2));
+            assert_eq!(producer.join().unwrap(), 2);
+        }
+    });
+}
+
 /// Fails if `claim` says that a queue is full when it is not, or the reverse: let `turn_of` count one turn a lap, or
-/// let `claim` answer `None` where `turn > free`.
+/// let `claim` answer `None` where `turn` is `Greater`.
 #[test]
 fn a_full_queue_refuses_until_one_is_taken_out() {
     explore(|| {

@@ -82,7 +82,9 @@ impl State {
     /// Places of the streams to which an operation can be granted.
     fn runnable(&self) -> Vec<usize> {
         let can_run = |stream: &Stream| {
-            !stream.closed && stream.core.has_passed(stream.granted) && stream.can_go_on(stream.granted, Event::has_passed)
+            !stream.closed
+                && stream.core.has_passed(stream.granted)
+                && stream.can_go_on(stream.granted, Event::has_passed)
         };
         (0..self.streams.len()).filter(|&place| can_run(&self.streams[place])).collect()
     }

@@ -82,23 +82,24 @@ impl Core {
     /// Puts `op` behind what was enqueued before. Blocks while the queue is full.
     #[inline(always)]
     pub(crate) fn enqueue(&self, what: Operation, op: Op) -> Result<(), Error> {
-        if is_worker() {
-            return Err(Error::FromWorker { op: what });
-        }
         // The variant is known where this is inlined, so one arm is left, and only the fields of that variant are
         // written, straight into the slot.
         match op {
-            Op::Copy { dst, src, bytes } => self.put(None, move || Op::Copy { dst, src, bytes }),
-            Op::Fill { dst, pattern, size, count } => self.put(None, move || Op::Fill { dst, pattern, size, count }),
-            Op::Launch(launch) => self.put(None, move || Op::Launch(launch)),
-            Op::Wait(event) => self.put(Some(&event.clone()), move || Op::Wait(event)),
-            Op::After(event) => self.put(Some(&event.clone()), move || Op::After(event)),
+            Op::Copy { dst, src, bytes } => self.put(what, None, move || Op::Copy { dst, src, bytes }),
+            Op::Fill { dst, pattern, size, count } => {
+                self.put(what, None, move || Op::Fill { dst, pattern, size, count })
+            }
+            Op::Launch(launch) => self.put(what, None, move || Op::Launch(launch)),
+            Op::Wait(event) => self.put(what, Some(&event.clone()), move || Op::Wait(event)),
+            Op::After(event) => self.put(what, Some(&event.clone()), move || Op::After(event)),
         }
-        Ok(())
     }
 
     #[inline(always)]
-    fn put(&self, awaited: Option<&Event>, make: impl FnOnce() -> Op) {
+    fn put(&self, what: Operation, awaited: Option<&Event>, make: impl FnOnce() -> Op) -> Result<(), Error> {
+        if is_worker() {
+            return Err(Error::FromWorker { op: what });
+        }
         let claim = if self.chaos.is_none() { self.queue.claim() } else { None };
         let claim = match claim {
             Some(claim) => claim,
@@ -109,6 +110,7 @@ impl Core {
         if self.chaos.is_some() {
             self.stir();
         }
+        Ok(())
     }
 
     /// Claims where it takes more than a free slot: the queue is full, or a scheduler keeps the order.

@@ -4,6 +4,7 @@
 //! `2l + 2`. So a turn says by itself whose the slot is, and a new queue is all zeroes: its pages come from the system
 //! untouched and cost nothing until they are used.
 
+use std::cmp::Ordering::{Equal, Greater, Less};
 use std::mem::MaybeUninit;
 
 use super::sync::{AtomicU64, Ordering, UnsafeCell, ZEROED_IS_NEW};
@@ -79,18 +80,16 @@ impl<T, const CAPACITY: usize> Queue<T, CAPACITY> {
             let free = turn_of::<CAPACITY>(at);
             // Acquire: the consumer has left the slot before it is written again.
             let turn = slot.turn.load(Ordering::Acquire);
-            if turn == free {
+            at = match turn.cmp(&free) {
                 // Relaxed: the slot's turn carries the value over; `tail` only numbers.
-                match self.tail.0.compare_exchange_weak(at, at + 1, Ordering::Relaxed, Ordering::Relaxed) {
+                Equal => match self.tail.0.compare_exchange_weak(at, at + 1, Ordering::Relaxed, Ordering::Relaxed) {
                     Ok(_) => return Some(Claim { slot, number: at + 1, written: free + 1 }),
-                    Err(now) => at = now,
-                }
-            } else if turn < free {
-                return None;
-            } else {
+                    Err(now) => now,
+                },
+                Less => return None,
                 // Others have claimed and published in the meantime.
-                at = self.tail.0.load(Ordering::Relaxed);
-            }
+                Greater => self.tail.0.load(Ordering::Relaxed),
+            };
         }
     }
 

@@ -75,8 +75,7 @@ struct State {
     idle: usize,
 }
 
-static TEAM: Team =
-    Team { state: Mutex::new(State { wanted: Vec::new(), started: 0, idle: 0 }), bell: Condvar::new() };
+static TEAM: Team = Team { state: Mutex::new(State { wanted: Vec::new(), started: 0, idle: 0 }), bell: Condvar::new() };
 
 /// Calls `body` once for each chunk, on this thread and up to `threads - 1` helpers. Returns after all have left it;
 /// with what the first panic said, if there was one, and then not all chunks need have run.
@@ -84,9 +83,11 @@ static TEAM: Team =
 /// The caller can always finish by itself, so streams that compete for helpers cannot block each other.
 pub(super) fn run(threads: usize, chunks: usize, body: &(dyn Fn(usize) + Sync)) -> Result<(), String> {
     let helpers = threads.min(chunks).min(cores()).saturating_sub(1);
+    #[expect(clippy::transmute_ptr_to_ptr, reason = "a cast cannot make a trait object's lifetime longer")]
     // SAFETY: only the lifetime changes. `Job::work` is what uses the pointer, and below no helper is inside of it, nor
     // can enter it, when this function returns.
-    let body = unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), *const (dyn Fn(usize) + Sync)>(body) };
+    let body =
+        unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), *const (dyn Fn(usize) + Sync)>(body) };
     let job = Arc::new(Job {
         body: Body(body),
         chunks,

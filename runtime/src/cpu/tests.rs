@@ -1,5 +1,7 @@
 //! The CPU device from the inside: streams, events, failures, sleeping and waking.
 
+#![expect(clippy::cast_ptr_alignment, reason = "packed arguments are aligned to 16")]
+
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, mpsc};

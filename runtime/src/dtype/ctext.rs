@@ -12,6 +12,18 @@ pub enum Part {
     Number(i128),
     /// As part of a C identifier: what cannot stand in one becomes `_`.
     Ident(&'static str),
+    /// In decimal as part of a C identifier: `m5` for -5.
+    IdentNumber(i128),
+}
+
+/// What a [`Text`] of a type is for: a type can have one of each.
+#[doc(hidden)]
+#[allow(missing_docs, missing_debug_implementations)]
+pub mod kind {
+    pub enum Name {}
+    pub enum CName {}
+    pub enum CDims {}
+    pub enum CDecl {}
 }
 
 /// A text made of parts.
@@ -19,7 +31,7 @@ pub enum Part {
 /// An associated constant cannot have an array whose length depends on type parameters, so there are arrays of fixed
 /// lengths, and the smallest that is large enough is used. The others stay zero, which costs nothing.
 #[doc(hidden)]
-pub trait Text {
+pub trait Text<Kind> {
     /// What the text is made of.
     const PARTS: &'static [Part];
     #[allow(missing_docs)]
@@ -50,7 +62,7 @@ impl Part {
     const fn len(self) -> usize {
         match self {
             Part::Str(text) | Part::Ident(text) => text.len(),
-            Part::Number(number) => {
+            Part::Number(number) | Part::IdentNumber(number) => {
                 let mut len = if number < 0 { 2 } else { 1 };
                 let mut rest = number.unsigned_abs() / 10;
                 while rest > 0 {
@@ -74,7 +86,7 @@ impl Part {
                     at += 1;
                 }
             }
-            Part::Number(number) => {
+            Part::Number(number) | Part::IdentNumber(number) => {
                 let mut rest = number.unsigned_abs();
                 let mut at = to.len();
                 loop {
@@ -86,7 +98,7 @@ impl Part {
                     }
                 }
                 if number < 0 {
-                    to[0] = b'-';
+                    to[0] = if matches!(self, Part::Number(_)) { b'-' } else { b'm' };
                 }
             }
         }
@@ -146,10 +158,9 @@ const fn stop(parts: &[Part]) -> ! {
     }
 }
 
-/// Proves that a struct with `#[derive(DType)]` has no padding, a size, and an alignment that devices have.
-#[doc(hidden)]
+/// What has to hold for every element.
 #[track_caller]
-pub const fn check_element(name: &'static str, size: usize, align: usize, fields: &[FieldLayout]) {
+pub(crate) const fn check_valid(name: &'static str, size: usize, align: usize) {
     check_align(name, align);
     if size == 0 {
         stop(&[
@@ -158,6 +169,13 @@ pub const fn check_element(name: &'static str, size: usize, align: usize, fields
             Part::Str("` has size 0, so a buffer of it would hold nothing: give it a field with a size"),
         ]);
     }
+}
+
+/// Proves that a struct with `#[derive(DType)]` has no padding, a size, and an alignment that devices have.
+#[doc(hidden)]
+#[track_caller]
+pub const fn check_element(name: &'static str, size: usize, align: usize, fields: &[FieldLayout]) {
+    check_valid(name, size, align);
     let mut sum = 0;
     let mut at = 0;
     while at < fields.len() {
@@ -237,20 +255,18 @@ impl<'a, 'f> PrintStruct<'a, 'f> {
         Ok(PrintStruct { f, first: true })
     }
 
-    /// Adds a field with a name.
-    pub fn named<T: super::DType>(&mut self, name: &str, value: T) -> fmt::Result {
-        self.f.write_str(if self.first { " { " } else { ", " })?;
+    /// Begins a field; `name` is empty in a tuple struct.
+    pub fn field(&mut self, name: &str) -> Result<&mut fmt::Formatter<'f>, fmt::Error> {
+        self.f.write_str(match (self.first, name.is_empty()) {
+            (true, true) => "(",
+            (true, false) => " { ",
+            (false, _) => ", ",
+        })?;
         self.first = false;
-        self.f.write_str(name)?;
-        self.f.write_str(": ")?;
-        value.print(self.f)
-    }
-
-    /// Adds a field of a tuple struct.
-    pub fn unnamed<T: super::DType>(&mut self, value: T) -> fmt::Result {
-        self.f.write_str(if self.first { "(" } else { ", " })?;
-        self.first = false;
-        value.print(self.f)
+        if !name.is_empty() {
+            write!(self.f, "{name}: ")?;
+        }
+        Ok(self.f)
     }
 
     /// Ends with `" }"` or `")"`.

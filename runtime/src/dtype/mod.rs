@@ -84,13 +84,7 @@ pub unsafe trait DType: Init + Copy + Send + Sync + 'static {
     const C_DECL: &'static str = "";
     /// Fails the build for types that no buffer can hold. Constructors and views evaluate it: `const { T::VALID }`.
     #[doc(hidden)]
-    const VALID: () = {
-        assert!(size_of::<Self>() > 0, "this element type has size 0: a buffer of it would hold nothing");
-        assert!(
-            align_of::<Self>() <= 16,
-            "this element type has an alignment over 16, which device memory and kernel parameters do not promise"
-        );
-    };
+    const VALID: () = ctext::check_valid(Self::NAME, size_of::<Self>(), align_of::<Self>());
 
     /// Writes one element as Mojo prints it.
     fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;

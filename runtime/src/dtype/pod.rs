@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::ctext::{Part, Text};
+use super::ctext::{Part, Text, kind};
 use super::{DType, Init};
 
 /// Makes an element of a plain-data type that another crate declares, and that it says is [`bytemuck::Pod`].
@@ -55,8 +55,8 @@ unsafe impl<T: bytemuck::Pod> Init for PodElement<T> {}
 unsafe impl<T: bytemuck::Pod + Send + Sync> DType for PodElement<T> {
     // The name of `T` is not known to a constant.
     const NAME: &'static str = "PodElement";
-    const C_NAME: &'static str = <PodName<T> as Text>::STR;
-    const C_DECL: &'static str = <PodDecl<T> as Text>::STR;
+    const C_NAME: &'static str = <Self as Text<kind::CName>>::STR;
+    const C_DECL: &'static str = <Self as Text<kind::CDecl>>::STR;
 
     fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("PodElement(")?;
@@ -67,8 +67,7 @@ unsafe impl<T: bytemuck::Pod + Send + Sync> DType for PodElement<T> {
     }
 }
 
-struct PodName<T>(T);
-impl<T> Text for PodName<T> {
+impl<T> Text<kind::CName> for PodElement<T> {
     const PARTS: &'static [Part] = &[
         Part::Str("escrow_pod_"),
         Part::Number(size_of::<T>() as i128),
@@ -77,17 +76,16 @@ impl<T> Text for PodName<T> {
     ];
 }
 
-struct PodDecl<T>(T);
-impl<T> Text for PodDecl<T> {
+impl<T> Text<kind::CDecl> for PodElement<T> {
     const PARTS: &'static [Part] = &[
         Part::Str("#ifndef ESCROW_DECL_"),
-        Part::Str(PodName::<T>::STR),
+        Part::Str(<Self as Text<kind::CName>>::STR),
         Part::Str("\n#define ESCROW_DECL_"),
-        Part::Str(PodName::<T>::STR),
+        Part::Str(<Self as Text<kind::CName>>::STR),
         Part::Str("\nstruct alignas("),
         Part::Number(align_of::<T>() as i128),
         Part::Str(") "),
-        Part::Str(PodName::<T>::STR),
+        Part::Str(<Self as Text<kind::CName>>::STR),
         Part::Str(" {\n    unsigned char bytes["),
         Part::Number(size_of::<T>() as i128),
         Part::Str("];\n};\n#endif\n"),

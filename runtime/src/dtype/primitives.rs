@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::Wrapping;
 
-use super::ctext::{Part, Text};
+use super::ctext::{Part, Text, kind};
 use super::print::{print_f32, print_f64};
 use super::{DType, Init};
 
@@ -70,9 +70,9 @@ unsafe impl<T: Init, const N: usize> Init for [T; N] {}
 // SAFETY: arrays have no padding between elements; all else holds for `T` and so for `[T; N]`, but a size over zero,
 // which `VALID` checks. C has the same layout for `T name[N]`.
 unsafe impl<T: DType, const N: usize> DType for [T; N] {
-    const NAME: &'static str = <ArrayName<T, N> as Text>::STR;
+    const NAME: &'static str = <Self as Text<kind::Name>>::STR;
     const C_NAME: &'static str = T::C_NAME;
-    const C_DIMS: &'static str = <ArrayDims<T, N> as Text>::STR;
+    const C_DIMS: &'static str = <Self as Text<kind::CDims>>::STR;
     const C_DECL: &'static str = T::C_DECL;
 
     fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,14 +87,12 @@ unsafe impl<T: DType, const N: usize> DType for [T; N] {
     }
 }
 
-struct ArrayName<T, const N: usize>(T);
-impl<T: DType, const N: usize> Text for ArrayName<T, N> {
+impl<T: DType, const N: usize> Text<kind::Name> for [T; N] {
     const PARTS: &'static [Part] =
         &[Part::Str("["), Part::Str(T::NAME), Part::Str("; "), Part::Number(N as i128), Part::Str("]")];
 }
 
-struct ArrayDims<T, const N: usize>(T);
-impl<T: DType, const N: usize> Text for ArrayDims<T, N> {
+impl<T: DType, const N: usize> Text<kind::CDims> for [T; N] {
     const PARTS: &'static [Part] = &[Part::Str("["), Part::Number(N as i128), Part::Str("]"), Part::Str(T::C_DIMS)];
 }
 
@@ -102,7 +100,7 @@ impl<T: DType, const N: usize> Text for ArrayDims<T, N> {
 unsafe impl<T: Init> Init for Wrapping<T> {}
 // SAFETY: `Wrapping<T>` is `repr(transparent)`, so everything that holds for `T` holds for it.
 unsafe impl<T: DType> DType for Wrapping<T> {
-    const NAME: &'static str = <WrappingName<T> as Text>::STR;
+    const NAME: &'static str = <Self as Text<kind::Name>>::STR;
     const C_NAME: &'static str = T::C_NAME;
     const C_DIMS: &'static str = T::C_DIMS;
     const C_DECL: &'static str = T::C_DECL;
@@ -112,7 +110,6 @@ unsafe impl<T: DType> DType for Wrapping<T> {
     }
 }
 
-struct WrappingName<T>(T);
-impl<T: DType> Text for WrappingName<T> {
+impl<T: DType> Text<kind::Name> for Wrapping<T> {
     const PARTS: &'static [Part] = &[Part::Str("Wrapping<"), Part::Str(T::NAME), Part::Str(">")];
 }

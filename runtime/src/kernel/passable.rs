@@ -146,6 +146,12 @@ pub trait KernelLen: DType + len_sealed::Sealed {
     /// The length; its low bits if it does not fit, which the check of a launch has ruled out.
     #[doc(hidden)]
     fn from_len(len: usize) -> Self;
+
+    /// Has the check of a launch see whether the length fits.
+    #[doc(hidden)]
+    fn check<S: StreamTag>(check: &mut ArgCheck<'_, S>, name: &'static str, len: usize) -> Result<Self, Error> {
+        check.len(name, len)
+    }
 }
 
 mod len_sealed {

@@ -93,4 +93,9 @@ impl Field<'_> {
             Member::Unnamed(index) => index.index.to_string(),
         }
     }
+
+    /// The name on the device, without `r#`.
+    pub(crate) fn device_name(&self) -> String {
+        self.device.rename.as_ref().map_or_else(|| self.name(), |it| it.unraw().to_string())
+    }
 }

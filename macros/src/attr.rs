@@ -84,7 +84,10 @@ pub(crate) fn krate(attrs: &[Attribute], faults: &mut Faults) -> Path {
             }
             let path: LitStr = meta.value()?.parse()?;
             found = Some(path.parse_with(Path::parse_mod_style).map_err(|_| {
-                syn::Error::new(path.span(), "this is not a path to a crate or module: write it as in `use`, `\"::my_escrow\"`")
+                syn::Error::new(
+                    path.span(),
+                    "this is not a path to a crate or module: write it as in `use`, `\"::my_escrow\"`",
+                )
             })?);
             Ok(())
         });
@@ -130,13 +133,19 @@ pub(crate) fn device(field: &syn::Field, faults: &mut Faults) -> DeviceAttrs {
             } else if meta.path.is_ident("rename") {
                 let name: LitStr = meta.value()?.parse()?;
                 let ident = name.parse_with(Ident::parse_any).map_err(|_| {
-                    syn::Error::new(name.span(), "this is not a name that a field can have: write an identifier, `\"count\"`")
+                    syn::Error::new(
+                        name.span(),
+                        "this is not a name that a field can have: write an identifier, `\"count\"`",
+                    )
                 })?;
                 // A keyword of Rust is a fine name in C, and a raw identifier in the device struct.
                 let ident = if syn::parse_str::<Ident>(&name.value()).is_ok() {
                     ident
                 } else if matches!(&*ident.to_string(), "self" | "Self" | "super" | "crate" | "_") {
-                    return Err(syn::Error::new(name.span(), "a field cannot have this name: write another identifier"));
+                    return Err(syn::Error::new(
+                        name.span(),
+                        "a field cannot have this name: write another identifier",
+                    ));
                 } else {
                     Ident::new_raw(&ident.unraw().to_string(), name.span())
                 };
@@ -169,7 +178,11 @@ fn member_path(input: ParseStream<'_>) -> syn::Result<Vec<Member>> {
         input.parse::<Token![.]>()?;
         path.push(input.parse()?);
     }
-    if input.is_empty() { Ok(path) } else { Err(input.error("`len_of` takes one field: `len_of(src)`, `len_of(params.src)`")) }
+    if input.is_empty() {
+        Ok(path)
+    } else {
+        Err(input.error("`len_of` takes one field: `len_of(src)`, `len_of(params.src)`"))
+    }
 }
 
 fn unknown(meta: &ParseNestedMeta<'_>, attr: &str, known: &str) -> syn::Error {

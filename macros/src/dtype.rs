@@ -2,113 +2,123 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
+use syn::DeriveInput;
 use syn::spanned::Spanned;
-use syn::{DeriveInput, Type};
 
 use crate::ast::Struct;
 use crate::cdecl::{self, CField, Declaration, TypeTexts};
-use crate::generics::{Params, without_self};
-use crate::valid::Faults;
+use crate::generics::{Params, leaf, without_self};
+use crate::valid::{self, Faults};
 
 pub(crate) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     let mut faults = Faults::default();
     let it = Struct::read(input, "DType", &mut faults);
     let params = Params::new(&input.generics, false);
     if it.is_struct() {
-        validate(&it, &mut faults);
-        validate_generics(&it, &params, &mut faults);
+        valid::element(&it, &params, &mut faults);
     }
     faults.check()?;
     Ok(implement(&it, &params))
 }
 
-fn validate(it: &Struct<'_>, faults: &mut Faults) {
-    let name = it.name();
-    if it.fields.is_empty() {
-        faults.push(
-            it.span(),
-            format!("`{name}` has no fields, so a buffer of it would hold nothing: give it a field that is an element"),
-        );
+/// Has the compiler see that what looked like one type to `validate_generics` is one.
+fn one_type(
+    it: &Struct<'_>,
+    params: &Params<'_>,
+    impl_generics: &syn::ImplGenerics<'_>,
+    where_clause: &TokenStream,
+) -> TokenStream {
+    if it.repr.transparent.is_some() || matches!(it.repr.packed, Some((1, _))) || !params.is_generic() {
+        return TokenStream::new();
     }
-    let repr = &it.repr;
-    if let Some(span) = repr.rust {
-        faults.push(span, "`repr(Rust)` leaves the order of the fields to the compiler, and a kernel could not know it: use `repr(C)`");
-    } else if !repr.c && repr.transparent.is_none() {
-        faults.push(
-            it.span(),
-            format!(
-                "a kernel has to know how `{name}` lies in memory, and Rust's own layout is not fixed: add `#[repr(C)]`, \
-                 or `#[repr(transparent)]` for a struct with one field"
-            ),
-        );
-    }
-    if let (Some(span), true) = (repr.transparent, it.fields.len() > 1) {
-        faults.push(
-            span,
-            format!(
-                "a transparent element is another name for its one field, and `{name}` has {}: use `#[repr(C)]`",
-                it.fields.len()
-            ),
-        );
-    }
-    if let Some((align, span)) = repr.align
-        && align > 16
-    {
-        faults.push(span, format!("alignment {align} is more than device memory and kernel parameters promise: at most 16"));
-    }
-    if let Some((other, span)) = &repr.other {
-        faults.push(*span, format!("`repr({other})` is no layout of an element: use `repr(C)` or `repr(transparent)`"));
-    }
-    for lifetime in it.input.generics.lifetimes() {
-        faults.push(
-            lifetime.lifetime.span(),
-            format!(
-                "an element is plain data and borrows nothing, but `{name}` has a lifetime: hold values in it instead of \
-                 references (a struct with device spans is for `#[derive(DevicePassable)]`)"
-            ),
-        );
+    let leaves: Vec<_> = it.fields.iter().map(|field| leaf(field.ty)).collect();
+    let first = leaves[0];
+    quote! {
+        #[allow(dead_code)]
+        fn __one_type #impl_generics (#(_: #leaves,)*) #where_clause {
+            #(let _: ::core::marker::PhantomData<#first> = ::core::marker::PhantomData::<#leaves>;)*
+        }
     }
 }
 
-/// For a generic struct nobody would evaluate an assertion on its layout (`bytemuck::bytes_of` does not), so the layout
-/// has to follow from the bounds.
-fn validate_generics(it: &Struct<'_>, params: &Params<'_>, faults: &mut Faults) {
-    if params.types.is_empty() && params.consts.is_empty() {
-        return;
+/// The proof that each field is an element: by bounds where it depends on parameters, else by a check.
+struct Elements {
+    bounds: Vec<TokenStream>,
+    checks: Vec<TokenStream>,
+    /// The types in them, as texts.
+    seen: Vec<String>,
+}
+
+fn elements(it: &Struct<'_>, params: &Params<'_>, types: &[TokenStream]) -> Elements {
+    let krate = &it.krate;
+    let p = quote!(#krate::__private);
+    let mut all = Elements { bounds: Vec::new(), checks: Vec::new(), seen: Vec::new() };
+    for (field, ty) in it.fields.iter().zip(types) {
+        // An array is an element if what it is made of is one.
+        let leaf = leaf(field.ty);
+        let depends = params.mentions_kept(leaf);
+        let text = if depends { leaf.to_token_stream().to_string() } else { ty.to_string() };
+        if all.seen.contains(&text) {
+            continue;
+        }
+        all.seen.push(text);
+        if depends {
+            all.bounds.push(quote!(#leaf: #p::DType));
+        } else if !params.mentions_kept(field.ty) {
+            let span = field.ty.span().resolved_at(Span::call_site());
+            all.checks.push(quote_spanned!(span=> const _: () = <#ty as #p::DType>::VALID;));
+        }
     }
-    let name = it.name();
-    if let Some((_, span)) = it.repr.align {
-        faults.push(
-            span,
-            format!("whether `align` makes padding depends on the parameters of `{name}`: leave it out, or make the struct concrete"),
-        );
-        return;
-    }
-    if it.repr.transparent.is_some() || matches!(it.repr.packed, Some((1, _))) {
-        return;
-    }
-    let Some((first, rest)) = it.fields.split_first() else { return };
-    let first = leaf(first.ty).to_token_stream().to_string();
-    if let Some(other) = rest.iter().find(|field| leaf(field.ty).to_token_stream().to_string() != first) {
-        faults.push(
-            other.ty.span(),
-            format!(
-                "whether there is padding between `{first}` and this depends on the parameters of `{name}`, so its layout \
-                 cannot be proven for all of them: make `{name}` concrete, give all fields one type (or arrays of it), or add \
-                 `packed`, `#[repr(C, packed)]`"
-            ),
-        );
+    all
+}
+
+/// The proof that a concrete struct has no padding, a size and an alignment of at most 16.
+fn layout_check(it: &Struct<'_>, types: &[TokenStream]) -> TokenStream {
+    let krate = &it.krate;
+    let p = quote!(#krate::__private);
+    let (ident, name) = (it.ident(), it.name());
+    let fields = it.fields.iter().zip(types).map(|(field, ty)| {
+        let (name, member) = (field.name(), &field.member);
+        quote! {
+            #p::FieldLayout {
+                name: #name,
+                offset: ::core::mem::offset_of!(#ident, #member),
+                size: ::core::mem::size_of::<#ty>(),
+                align: ::core::mem::align_of::<#ty>(),
+            },
+        }
+    });
+    let fields = quote!(&[#(#fields)*]);
+    let span = it.span().resolved_at(Span::call_site());
+    quote_spanned! {span=>
+        const _: () = {
+            // By one name, so that the compiler's message points at the struct.
+            use #p::check_element as __check;
+            __check(#name, ::core::mem::size_of::<#ident>(), ::core::mem::align_of::<#ident>(), #fields);
+        };
     }
 }
 
-/// What an array is made of in the end.
-fn leaf(ty: &Type) -> &Type {
-    match ty {
-        Type::Array(array) => leaf(&array.elem),
-        Type::Paren(inner) => leaf(&inner.elem),
-        Type::Group(inner) => leaf(&inner.elem),
-        _ => ty,
-    }
+/// Parts of the declaration for CUDA C++.
+fn declaration(it: &Struct<'_>, layout: &TokenStream, name: &TokenStream) -> TokenStream {
+    let krate = &it.krate;
+    let fields = it.fields.iter().map(|field| CField {
+        name: field.name(),
+        member: field.member.clone(),
+        ty: field.ty.to_token_stream(),
+        describes: quote!(#krate::__private::DType),
+        span: field.ty.span().resolved_at(Span::call_site()),
+    });
+    let declaration = Declaration {
+        krate,
+        layout,
+        name,
+        fields: fields.collect(),
+        align: it.repr.align.map(|(n, _)| n),
+        packed: it.repr.packed.map(|(n, _)| n),
+        transparent: it.repr.transparent.is_some(),
+    };
+    declaration.parts()
 }
 
 fn implement(it: &Struct<'_>, params: &Params<'_>) -> TokenStream {
@@ -125,56 +135,15 @@ fn implement(it: &Struct<'_>, params: &Params<'_>) -> TokenStream {
         .map(|field| if generic { field.ty.to_token_stream() } else { without_self(field.ty, ident) })
         .collect();
 
-    // Each field is an element: by bounds where it depends on parameters, else by a check.
-    let mut bounds = Vec::new();
-    let mut checks = Vec::new();
-    let mut seen = Vec::new();
-    for (field, ty) in it.fields.iter().zip(&types) {
-        // An array is an element if what it is made of is one.
-        let leaf = leaf(field.ty);
-        let depends = params.mentions_kept(leaf);
-        let text = if depends { leaf.to_token_stream().to_string() } else { ty.to_string() };
-        if seen.contains(&text) {
-            continue;
-        }
-        seen.push(text);
-        if depends {
-            bounds.push(quote!(#leaf: #p::DType));
-        } else if !params.mentions_kept(field.ty) {
-            let span = field.ty.span().resolved_at(Span::call_site());
-            checks.push(quote_spanned!(span=> const _: () = <#ty as #p::DType>::VALID;));
-        }
-    }
+    let Elements { bounds, checks, seen } = elements(it, params, &types);
     let predicates: Vec<_> = where_clause.iter().flat_map(|it| &it.predicates).collect();
     let where_clause = quote!(where #(#predicates,)* #(#bounds,)*);
     // What an element has to be besides, such as `Copy`, is asked for in one place, `impl DType`, and then taken from it.
     // `for<'__a>` keeps the compiler from looking into it before that.
     let where_element = quote!(#where_clause for<'__a> #this: #p::DType,);
 
-    let layout_check = if generic {
-        TokenStream::new()
-    } else {
-        let fields = it.fields.iter().zip(&types).map(|(field, ty)| {
-            let (name, member) = (field.name(), &field.member);
-            quote! {
-                #p::FieldLayout {
-                    name: #name,
-                    offset: ::core::mem::offset_of!(#ident, #member),
-                    size: ::core::mem::size_of::<#ty>(),
-                    align: ::core::mem::align_of::<#ty>(),
-                },
-            }
-        });
-        let span = it.span().resolved_at(Span::call_site());
-        let fields = quote!(&[#(#fields)*]);
-        quote_spanned! {span=>
-            const _: () = {
-                // By one name, so that the compiler's message points at the struct.
-                use #p::check_element as __check;
-                __check(#name, ::core::mem::size_of::<#ident>(), ::core::mem::align_of::<#ident>(), #fields);
-            };
-        }
-    };
+    let layout_check =
+        if generic { one_type(it, params, &impl_generics, &where_clause) } else { layout_check(it, &types) };
     // For other structs, the check above has said so.
     let valid = generic.then(|| quote!(const { <Self as #p::DType>::VALID };));
     let named = |param: &syn::TypeParam| {
@@ -182,30 +151,11 @@ fn implement(it: &Struct<'_>, params: &Params<'_>) -> TokenStream {
         let known = params.has_bound(param, "DType") || seen.contains(&ident.to_string());
         known.then(|| quote!(<#ident as #p::DType>::NAME))
     };
-    let (rust_name, c_name) = params.names(&p, &name, &cdecl::c_type_name(ident), named);
-    let declaration = Declaration {
-        krate,
-        layout: &this,
-        name: &c_name,
-        fields: it
-            .fields
-            .iter()
-            .map(|field| CField {
-                name: field.name(),
-                member: field.member.clone(),
-                ty: field.ty.to_token_stream(),
-                describes: quote!(#p::DType),
-                span: field.ty.span().resolved_at(Span::call_site()),
-            })
-            .collect(),
-        align: it.repr.align.map(|(n, _)| n),
-        packed: it.repr.packed.map(|(n, _)| n),
-        transparent: it.repr.transparent.is_some(),
-    };
+    let (name_parts, c_name_parts) = params.names(&p, &name, &cdecl::c_type_name(ident), named);
     let texts = TypeTexts { krate, head: quote!(impl #impl_generics), this: &this, where_clause: &where_clause };
-    let (name_item, rust_name) = texts.text("Name", &rust_name);
-    let (c_name_item, c_name) = texts.text("CName", &c_name);
-    let (c_decl_item, c_decl) = texts.text("CDecl", &declaration.parts());
+    let (name_item, rust_name) = texts.text("Name", &name_parts);
+    let (c_name_item, c_name) = texts.text("CName", &c_name_parts);
+    let (c_decl_item, c_decl) = texts.text("CDecl", &declaration(it, &this, &c_name_parts));
     let inherent = texts.inherent(&c_decl);
     let print = print(it);
     let passable = passable(it, &this, &where_element);

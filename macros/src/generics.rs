@@ -3,7 +3,7 @@
 use proc_macro2::{Group, Ident, Spacing, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
-use syn::{ConstParam, GenericParam, Generics, Lifetime, Token, TypeParam, TypeParamBound, WherePredicate};
+use syn::{ConstParam, GenericParam, Generics, Lifetime, Token, Type, TypeParam, TypeParamBound, WherePredicate};
 
 /// The parameters of a struct, by what they mean to a device.
 pub(crate) struct Params<'a> {
@@ -31,6 +31,11 @@ impl<'a> Params<'a> {
         params
     }
 
+    /// Whether the struct stands for more than one type, lifetimes and tags aside.
+    pub(crate) fn is_generic(&self) -> bool {
+        !self.types.is_empty() || !self.consts.is_empty()
+    }
+
     /// Whether a trait is asked of the parameter anywhere.
     pub(crate) fn is_bounded(&self, param: &TypeParam) -> bool {
         let predicates = self.generics.where_clause.iter().flat_map(|it| &it.predicates);
@@ -45,7 +50,11 @@ impl<'a> Params<'a> {
     /// Parts of the name of the type with its arguments, `Pair<f32, 4>`, for Rust and for C++. `names` gives the path to
     /// the name of a type parameter; those without one are left out.
     pub(crate) fn names(
-        &self, p: &TokenStream, name: &str, c_name: &str, names: impl Fn(&TypeParam) -> Option<TokenStream>,
+        &self,
+        p: &TokenStream,
+        name: &str,
+        c_name: &str,
+        names: impl Fn(&TypeParam) -> Option<TokenStream>,
     ) -> (TokenStream, TokenStream) {
         let mut rust = Vec::new();
         let mut c = quote!(#p::Part::Str(#c_name),);
@@ -57,12 +66,11 @@ impl<'a> Params<'a> {
             rust.push(quote!(#p::Part::Number(#ident as ::core::primitive::i128),));
             c.extend(quote!(#p::Part::Str("_"), #p::Part::IdentNumber(#ident as ::core::primitive::i128),));
         }
-        let rust = match rust.split_first() {
-            Some((first, rest)) => {
-                let rest = rest.iter().map(|it| quote!(#p::Part::Str(", "), #it));
-                quote!(#p::Part::Str(#name), #p::Part::Str("<"), #first #(#rest)* #p::Part::Str(">"),)
-            }
-            None => quote!(#p::Part::Str(#name),),
+        let rust = if let Some((first, rest)) = rust.split_first() {
+            let rest = rest.iter().map(|it| quote!(#p::Part::Str(", "), #it));
+            quote!(#p::Part::Str(#name), #p::Part::Str("<"), #first #(#rest)* #p::Part::Str(">"),)
+        } else {
+            quote!(#p::Part::Str(#name),)
         };
         (rust, c)
     }
@@ -92,7 +100,7 @@ impl<'a> Params<'a> {
             {
                 Some((2, quote!('static)))
             }
-            [TokenTree::Ident(ident), ..] if !before.is_path() && self.tags.iter().any(|it| *it == ident) => {
+            [TokenTree::Ident(ident), ..] if !before.is_path() && self.tags.contains(&ident) => {
                 Some((1, dyn_tag.clone()))
             }
             _ => None,
@@ -101,24 +109,39 @@ impl<'a> Params<'a> {
 
     /// The declarations of the parameters that a device struct keeps, without defaults.
     pub(crate) fn kept_declarations(&self, dyn_tag: &TokenStream) -> TokenStream {
-        let types = self.types.iter().map(|it| {
-            let ident = &it.ident;
-            let bounds: Vec<_> =
-                it.bounds.iter().filter(|it| !self.mentions_tag(it)).map(|it| self.erase(it, dyn_tag)).collect();
-            quote!(#ident: #(#bounds)+*,)
+        let declarations = self.kept().map(|param| match param {
+            GenericParam::Type(it) => {
+                let ident = &it.ident;
+                let bounds: Vec<_> =
+                    it.bounds.iter().filter(|it| !self.mentions_tag(it)).map(|it| self.erase(it, dyn_tag)).collect();
+                quote!(#ident: #(#bounds)+*)
+            }
+            GenericParam::Const(it) => {
+                let (ident, ty) = (&it.ident, &it.ty);
+                quote!(const #ident: #ty)
+            }
+            GenericParam::Lifetime(it) => it.to_token_stream(),
         });
-        let consts = self.consts.iter().map(|it| {
-            let (ident, ty) = (&it.ident, &it.ty);
-            quote!(const #ident: #ty,)
-        });
-        quote!(#(#types)* #(#consts)*)
+        quote!(#(#declarations,)*)
     }
 
     /// The parameters that a device struct keeps, as arguments.
     pub(crate) fn kept_arguments(&self) -> TokenStream {
-        let types = self.types.iter().map(|it| &it.ident);
-        let consts = self.consts.iter().map(|it| &it.ident);
-        quote!(#(#types,)* #(#consts,)*)
+        let idents = self.kept().map(|param| match param {
+            GenericParam::Type(it) => it.ident.to_token_stream(),
+            GenericParam::Const(it) => it.ident.to_token_stream(),
+            GenericParam::Lifetime(it) => it.lifetime.to_token_stream(),
+        });
+        quote!(#(#idents,)*)
+    }
+
+    /// Types and constants in the order of their declaration, which is also that of the device struct.
+    fn kept(&self) -> impl Iterator<Item = &'a GenericParam> + '_ {
+        self.generics.params.iter().filter(|param| match param {
+            GenericParam::Type(it) => !self.tags.contains(&&it.ident),
+            GenericParam::Const(_) => true,
+            GenericParam::Lifetime(_) => false,
+        })
     }
 
     /// The predicates of the `where` clause that speak of kept parameters only.
@@ -144,7 +167,7 @@ fn has_bound(generics: &Generics, param: &TypeParam, name: &str) -> bool {
     named(&param.bounds)
         || generics.where_clause.iter().flat_map(|it| &it.predicates).any(|predicate| {
             let WherePredicate::Type(predicate) = predicate else { return false };
-            let syn::Type::Path(bounded) = &predicate.bounded_ty else { return false };
+            let Type::Path(bounded) = &predicate.bounded_ty else { return false };
             bounded.path.is_ident(&param.ident) && named(&predicate.bounds)
         })
 }
@@ -174,9 +197,7 @@ impl Before {
 }
 
 /// Replaces what `replace` finds: it gets the tokens from a place on and says how many of them give way to what.
-fn map(
-    tokens: TokenStream, replace: &dyn Fn(Before, &[TokenTree]) -> Option<(usize, TokenStream)>,
-) -> TokenStream {
+fn map(tokens: TokenStream, replace: &dyn Fn(Before, &[TokenTree]) -> Option<(usize, TokenStream)>) -> TokenStream {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut out = TokenStream::new();
     let mut before = Before::default();
@@ -231,4 +252,14 @@ fn any(tokens: TokenStream, found: &dyn Fn(Before, &TokenTree) -> bool) -> bool 
         before = before.after(&token);
         hit
     })
+}
+
+/// What an array is made of in the end.
+pub(crate) fn leaf(ty: &Type) -> &Type {
+    match ty {
+        Type::Array(array) => leaf(&array.elem),
+        Type::Paren(inner) => leaf(&inner.elem),
+        Type::Group(inner) => leaf(&inner.elem),
+        _ => ty,
+    }
 }

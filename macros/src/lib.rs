@@ -5,6 +5,7 @@ mod attr;
 mod cdecl;
 mod dtype;
 mod generics;
+mod kernels;
 mod passable;
 #[cfg(test)]
 mod snapshots;
@@ -42,11 +43,19 @@ pub fn derive_dtype(input: TokenStream) -> TokenStream {
 /// - `#[device(len_of(src))]`, on an integer: holds `src.len()` on the device. What the host writes into the field is
 ///   ignored. A length that does not fit is an error of the launch.
 ///
-/// `<Name as DeviceLayout>::C_DECL` is the declaration for CUDA C++, with `static_assert`s.
+/// `Name::C_DECL` is the declaration for CUDA C++, with `static_assert`s.
 ///
 /// `#[escrow(crate = "path")]` on the struct names the crate `escrow` where it has another name.
 #[proc_macro_derive(DevicePassable, attributes(device, escrow))]
 pub fn derive_device_passable(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     passable::expand(&input).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// Makes a struct of typed kernels from their declarations.
+///
+/// Documented, with examples, where `escrow` re-exports it.
+#[proc_macro_attribute]
+pub fn kernels(args: TokenStream, input: TokenStream) -> TokenStream {
+    kernels::expand(args.into(), input.into()).into()
 }

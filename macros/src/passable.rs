@@ -8,89 +8,18 @@ use syn::{DeriveInput, Index, Member, Type};
 use crate::ast::{Field, Struct};
 use crate::cdecl::{self, CField, Declaration, TypeTexts};
 use crate::generics::{Params, without_self};
-use crate::valid::Faults;
+use crate::valid::{self, Faults};
 
 pub(crate) fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     let mut faults = Faults::default();
     let it = Struct::read(input, "DevicePassable", &mut faults);
     if it.is_struct() {
-        validate(&it, &mut faults);
+        valid::passable(&it, &mut faults);
     }
     let expansion = Expansion::new(&it);
     expansion.validate_bounds(&mut faults);
     faults.check()?;
     Ok(expansion.tokens())
-}
-
-fn validate(it: &Struct<'_>, faults: &mut Faults) {
-    let name = it.name();
-    if let Some((_, span)) = it.repr.packed {
-        faults.push(
-            span,
-            format!("the host side of `{name}` is not what a kernel sees, and borrowing fields of a packed struct is not possible: leave `packed` out"),
-        );
-    }
-    if it.fields.is_empty() {
-        faults.push(it.span(), format!("`{name}` has no fields, so there is nothing to pass to a kernel"));
-    } else if it.fields.iter().all(|field| field.device.skip.is_some()) {
-        faults.push(it.span(), format!("every field of `{name}` is skipped, so there is nothing to pass to a kernel"));
-    }
-    let mut names: Vec<String> = Vec::new();
-    for field in &it.fields {
-        let attrs = &field.device;
-        if let Some(span) = attrs.skip {
-            if attrs.rename.is_some() || attrs.len_of.is_some() {
-                faults.push(span, "a skipped field is not on the device, so nothing else can be said of it: keep `skip` alone");
-            }
-            continue;
-        }
-        if let Some(fault) = host_only(field.ty) {
-            faults.push(field.ty.span(), fault);
-        }
-        if let (Some(rename), false) = (&attrs.rename, it.named) {
-            faults.push(rename.span(), "fields of a tuple struct have no names: give the struct named fields to rename them");
-        }
-        let device_name = Slot::name(field);
-        if names.contains(&device_name) {
-            let span = attrs.rename.as_ref().map_or_else(|| field.original.span(), Ident::span);
-            faults.push(span, format!("two fields of `{name}` are called `{device_name}` on the device: rename one of them to another name"));
-        }
-        names.push(device_name);
-        if let Some(len_of) = &attrs.len_of {
-            let first = &len_of.path[0];
-            let fault = match it.fields.iter().find(|other| other.member == *first) {
-                None => Some(format!("`{name}` has no field `{}`: `len_of` takes the name of a span field of this struct", show(first))),
-                Some(other) if other.device.skip.is_some() => {
-                    Some(format!("`{}` is skipped, so the device has nothing of this length: `len_of` takes a span field that is passed", show(first)))
-                }
-                Some(other) if other.device.len_of.is_some() => {
-                    Some(format!("`{}` is a length itself: `len_of` takes the name of a span field", show(first)))
-                }
-                Some(_) => None,
-            };
-            if let Some(fault) = fault {
-                faults.push(first.span(), fault);
-            }
-        }
-    }
-}
-
-/// What is no device memory and no plain data whatever its names mean.
-fn host_only(ty: &Type) -> Option<&'static str> {
-    Some(match ty {
-        Type::Reference(_) => {
-            "a reference points to host memory, which a kernel does not reach: copy the data to the device and use a span of \
-             it, `DeviceSpan<'a, T, S>` or `DeviceSpanMut<'a, T, S>`, or copy a single value into the struct"
-        }
-        Type::Ptr(_) => {
-            "a raw pointer says nothing about the memory behind it: use a span, `DeviceSpan<'a, T, S>`, or a \
-             `TrustedPtr<T>`, which `unsafe { device_ptr.trust() }` makes"
-        }
-        Type::Tuple(_) => "the layout of a tuple is not fixed: use fields of their own, or a struct with `#[derive(DType)]`",
-        Type::BareFn(_) | Type::TraitObject(_) => "a function of the host cannot be called on the device: leave the field out, or `#[device(skip)]`",
-        Type::Slice(_) => "a kernel's parameter has a fixed size: use an array, `[T; N]`, or a span, `DeviceSpan<'a, T, S>`",
-        _ => return None,
-    })
 }
 
 /// Types of the language that every derive knows to be passable, so that the device structs need no bounds for them.
@@ -105,10 +34,6 @@ fn is_scalar(ty: &Type) -> bool {
     }
 }
 
-fn show(member: &Member) -> String {
-    member.to_token_stream().to_string()
-}
-
 /// A field that is on the device.
 struct Slot<'a> {
     field: &'a Field<'a>,
@@ -119,14 +44,6 @@ struct Slot<'a> {
     erased: TokenStream,
     /// Whether the derive has to ask for its layout with a bound.
     bound: bool,
-}
-
-impl Slot<'_> {
-    /// The name on the device, without `r#`.
-    fn name(field: &Field<'_>) -> String {
-        use syn::ext::IdentExt;
-        field.device.rename.as_ref().map_or_else(|| field.name(), |it| it.unraw().to_string())
-    }
 }
 
 struct Expansion<'a> {
@@ -179,7 +96,8 @@ impl<'a> Expansion<'a> {
         for param in &self.params.types {
             let spans = self.slots.iter().filter(|slot| !slot.bound);
             if !self.params.is_bounded(param)
-                && let Some(slot) = spans.into_iter().find(|slot| crate::generics::mentions(slot.erased.clone(), &param.ident))
+                && let Some(slot) =
+                    spans.into_iter().find(|slot| crate::generics::mentions(slot.erased.clone(), &param.ident))
             {
                 faults.push(
                     param.ident.span(),
@@ -225,7 +143,9 @@ impl<'a> Expansion<'a> {
     /// The types of parameters that no field on the device mentions.
     fn unused(&self) -> Vec<&Ident> {
         let types = self.params.types.iter().map(|it| &it.ident);
-        types.filter(|ident| !self.slots.iter().any(|slot| crate::generics::mentions(slot.erased.clone(), ident))).collect()
+        types
+            .filter(|ident| !self.slots.iter().any(|slot| crate::generics::mentions(slot.erased.clone(), ident)))
+            .collect()
     }
 
     fn marker(&self) -> Option<(Member, TokenStream)> {
@@ -233,8 +153,11 @@ impl<'a> Expansion<'a> {
         if unused.is_empty() {
             return None;
         }
-        let member =
-            if self.it.named { Member::Named(format_ident!("__unused")) } else { Member::Unnamed(Index::from(self.slots.len())) };
+        let member = if self.it.named {
+            Member::Named(format_ident!("__unused"))
+        } else {
+            Member::Unnamed(Index::from(self.slots.len()))
+        };
         Some((member, quote!(::core::marker::PhantomData<fn() -> (#(#unused,)*)>)))
     }
 
@@ -252,7 +175,7 @@ impl<'a> Expansion<'a> {
         let fields = self.slots.iter().map(|slot| {
             let (vis, ty) = (&slot.field.original.vis, &slot.erased);
             let docs = slot.field.original.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
-            let ty = match (slot.len(), body) {
+            let ty = match (slot.len(p), body) {
                 (Some(_), _) => ty.clone(),
                 (None, true) => quote_spanned!(slot.span=> <#ty as #p::DeviceLayout>::Body<'k>),
                 (None, false) => quote_spanned!(slot.span=> <#ty as #p::DeviceLayout>::DeviceType),
@@ -322,7 +245,7 @@ impl<'a> Expansion<'a> {
 
         let named = |param: &syn::TypeParam| {
             let ident = &param.ident;
-            if self.slots.iter().any(|slot| slot.bound && slot.field.ty.to_token_stream().to_string() == ident.to_string()) {
+            if self.slots.iter().any(|slot| slot.bound && *ident == slot.field.ty.to_token_stream().to_string()) {
                 Some(quote!(<#ident as #p::DeviceLayout>::TYPE_NAME))
             } else {
                 params.has_bound(param, "DType").then(|| quote!(<#ident as #p::DType>::NAME))
@@ -337,10 +260,10 @@ impl<'a> Expansion<'a> {
                 .slots
                 .iter()
                 .map(|slot| CField {
-                    name: Slot::name(slot.field),
+                    name: slot.field.device_name(),
                     member: slot.member.clone(),
                     ty: slot.field.ty.to_token_stream(),
-                    describes: if slot.len().is_some() { quote!(#p::DType) } else { quote!(#p::DeviceLayout) },
+                    describes: if slot.len(p).is_some() { quote!(#p::DType) } else { quote!(#p::DeviceLayout) },
                     span: slot.span,
                 })
                 .collect(),
@@ -355,10 +278,6 @@ impl<'a> Expansion<'a> {
         let inherent = texts.inherent(&c_decl);
 
         let check = self.layout_check(&device_type);
-        let generic = !params.types.is_empty() || !params.consts.is_empty();
-        let (check_now, check_later) =
-            if generic { (None, Some(quote!(const { #check };))) } else { (Some(quote!(const _: () = #check;)), None) };
-
         // A type that is not passable is reported here, at the field.
         let checks = self.slots.iter().filter(|slot| slot.bound && !params.mentions_kept(slot.field.ty)).map(|slot| {
             let ty = without_self(slot.field.ty, ident);
@@ -368,14 +287,19 @@ impl<'a> Expansion<'a> {
         let to_body = self.values(true);
         quote! {
             #(#checks)*
-            #check_now
             #name_item
             #c_name_item
             #c_decl_item
             #inherent
+            #[automatically_derived]
+            #[allow(dead_code)]
+            impl #impl_generics #this #where_clause {
+                // Evaluated when code is made for `to_device`, without which nothing is passed.
+                const __LAYOUT: () = #check;
+            }
 
             // SAFETY: the device struct is `repr(C)` with a field for each field of the C struct, of the type that the
-            // field's own `DeviceLayout` gives; size, alignment and offsets are checked above or in `to_device`.
+            // field's own `DeviceLayout` gives; size, alignment and offsets are checked by `__LAYOUT`.
             #[automatically_derived]
             unsafe impl #impl_generics #p::DeviceLayout for #this #where_clause {
                 type DeviceType = #device_type;
@@ -384,7 +308,7 @@ impl<'a> Expansion<'a> {
                 const C_NAME: &'static ::core::primitive::str = #c_name;
                 const C_DECL: &'static ::core::primitive::str = #c_decl;
                 unsafe fn to_device(&self) -> Self::DeviceType {
-                    #check_later
+                    const { Self::__LAYOUT };
                     // SAFETY: what the caller promises for this value covers its fields.
                     unsafe { #device { #to_device } }
                 }
@@ -400,10 +324,11 @@ impl<'a> Expansion<'a> {
         let Expansion { p, it, .. } = self;
         let name = it.name();
         let fields = self.slots.iter().map(|slot| {
-            let (name, member, ty) = (Slot::name(slot.field), &slot.member, &slot.erased);
-            let ty = match slot.len() {
-                Some(_) => ty.clone(),
-                None => quote_spanned!(slot.span=> <#ty as #p::DeviceLayout>::DeviceType),
+            let (name, member, ty) = (slot.field.device_name(), &slot.member, &slot.erased);
+            let ty = if slot.len(p).is_some() {
+                ty.clone()
+            } else {
+                quote_spanned!(slot.span=> <#ty as #p::DeviceLayout>::DeviceType)
             };
             quote! {
                 #p::FieldLayout {
@@ -429,7 +354,7 @@ impl<'a> Expansion<'a> {
         let p = &self.p;
         let fields = self.slots.iter().map(|slot| {
             let (to, from, ty) = (&slot.member, &slot.field.member, slot.field.ty);
-            let value = if let Some(len) = slot.len() {
+            let value = if let Some(len) = slot.len(p) {
                 quote_spanned!(slot.span=> <#ty as #p::KernelLen>::from_len(#len))
             } else if body {
                 quote_spanned!(slot.span=> <#ty as #p::DeviceLayout>::to_body(&self.#from))
@@ -455,7 +380,7 @@ impl<'a> Expansion<'a> {
             generics.params.push(syn::parse_quote!(__S: #p::StreamTag));
         }
         let (impl_generics, ..) = generics.split_for_impl();
-        let visited = || self.slots.iter().filter(|slot| slot.len().is_none());
+        let visited = || self.slots.iter().filter(|slot| slot.len(p).is_none());
         let mut seen = Vec::new();
         let mut bounds = Vec::new();
         for slot in visited().filter(|slot| sole.is_none() || slot.bound) {
@@ -469,7 +394,7 @@ impl<'a> Expansion<'a> {
         let where_clause = self.where_clause(&bounds);
         let visits = self.slots.iter().map(|slot| {
             let (member, ty) = (&slot.field.member, slot.field.ty);
-            if let Some(len) = slot.len() {
+            if let Some(len) = slot.len(p) {
                 let name = slot.field.name();
                 // The host's value is read too, so that nobody is told that the field is never read.
                 quote_spanned! {slot.span=>
@@ -494,8 +419,9 @@ impl<'a> Expansion<'a> {
 
 impl Slot<'_> {
     /// The length that the derive fills in.
-    fn len(&self) -> Option<TokenStream> {
+    fn len(&self, p: &TokenStream) -> Option<TokenStream> {
         let path = &self.field.device.len_of.as_ref()?.path;
-        Some(quote!(self #(.#path)*.len()))
+        let span = path[0].span();
+        Some(quote_spanned!(span=> #p::span_len(&self #(.#path)*)))
     }
 }

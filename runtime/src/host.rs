@@ -99,6 +99,9 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
     pub fn view<U: DType>(&self) -> Result<&[U], Error> {
         const { U::VALID };
         let len = view_len::<U>(self.region.address().cast(), size_of_val(self.as_span()))?;
+        if len == 0 {
+            return Ok(&[]); // the address need not be aligned for `U`
+        }
         // SAFETY: the bytes are this buffer's, initialised, borrowed with it; `view_len` checked size and alignment,
         // and every bit pattern is a valid `U` (`DType`).
         Ok(unsafe { slice::from_raw_parts(self.region.address().cast::<U>(), len) })
@@ -110,6 +113,9 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
     /// As for [`view`](HostBuffer::view).
     pub fn view_mut<U: DType>(&mut self) -> Result<&mut [U], Error> {
         let len = self.view::<U>()?.len();
+        if len == 0 {
+            return Ok(&mut []);
+        }
         // SAFETY: as in `view`, borrowed mutably; every `U` is a valid `T` (no padding, every bit pattern).
         Ok(unsafe { slice::from_raw_parts_mut(self.region.address().cast::<U>(), len) })
     }

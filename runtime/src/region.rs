@@ -32,6 +32,12 @@ pub struct Candidate<'a> {
     len: usize,
 }
 
+impl std::fmt::Debug for Candidate<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Candidate(len: {})", self.len)
+    }
+}
+
 impl Candidate<'_> {
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -192,7 +198,9 @@ impl<T, S: StreamTag> Region<T, S> {
         // SAFETY: `offset * size_of::<U>() <= held`, which the memory has.
         let ptr = unsafe { self.ptr.cast::<u8>().add(offset * size_of::<U>()) };
         view_len::<U>(ptr.as_ptr(), len * size_of::<U>())?;
-        Ok(Region { ptr: ptr.cast(), len, block: self.block.clone(), ctx: self.ctx.clone() })
+        // A part of no bytes may lie at an address that is not aligned for `U`; a slice of it must not.
+        let ptr = if ptr.cast::<U>().is_aligned() { ptr.cast() } else { NonNull::dangling() };
+        Ok(Region { ptr, len, block: self.block.clone(), ctx: self.ctx.clone() })
     }
 
     /// Whether `next` starts where `self` ends, in the same block.

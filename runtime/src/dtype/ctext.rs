@@ -31,7 +31,7 @@ pub mod kind {
 /// An associated constant cannot have an array whose length depends on type parameters, so there are arrays of fixed
 /// lengths, and the smallest that is large enough is used. The others stay zero, which costs nothing.
 #[doc(hidden)]
-pub trait Text<Kind> {
+pub trait Text<Kind = ()> {
     /// What the text is made of.
     const PARTS: &'static [Part];
     #[allow(missing_docs)]
@@ -163,11 +163,7 @@ const fn stop(parts: &[Part]) -> ! {
 pub(crate) const fn check_valid(name: &'static str, size: usize, align: usize) {
     check_align(name, align);
     if size == 0 {
-        stop(&[
-            Part::Str("`"),
-            Part::Str(name),
-            Part::Str("` has size 0, so a buffer of it would hold nothing: give it a field with a size"),
-        ]);
+        stop(&[Part::Str("`"), Part::Str(name), Part::Str("` has size 0, so a buffer of it would hold nothing")]);
     }
 }
 
@@ -214,7 +210,13 @@ pub const fn check_device(name: &'static str, size: usize, align: usize, fields:
     while at < fields.len() {
         let field = fields[at];
         if field.offset != end.next_multiple_of(field.align) {
-            stop(&[Part::Str("`"), Part::Str(name), Part::Str("."), Part::Str(field.name), Part::Str("` is not where C puts it")]);
+            stop(&[
+                Part::Str("`"),
+                Part::Str(name),
+                Part::Str("."),
+                Part::Str(field.name),
+                Part::Str("` is not where C puts it"),
+            ]);
         }
         end = field.offset + field.size;
         if field.align > widest {

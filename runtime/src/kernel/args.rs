@@ -2,13 +2,14 @@
 
 use std::mem::MaybeUninit;
 
+use crate::context::DeviceContext;
 use crate::device_buffer::DeviceBuffer;
 use crate::dtype::DType;
-use crate::dtype::ctext::{Part, Text};
-use crate::error::Error;
+use crate::dtype::ctext::{Part, Text, kind};
+use crate::error::{Error, Operation};
 use crate::kernel::{ArgCheck, DeviceLayout, DevicePassable, KernelSpan, KernelSpanMut};
 use crate::pointer::TrustedPtr;
-use crate::region::Candidate;
+use crate::region::{Candidate, admit};
 use crate::shared_device::SharedDeviceBuffer;
 use crate::span::{DeviceSpan, DeviceSpanMut};
 use crate::tag::StreamTag;
@@ -140,35 +141,25 @@ outs! {
     DeviceSpanMut<'_, MaybeUninit<T>, S>, (), self => ();
 }
 
-/// C declarators of pointers. Those to arrays need parentheses: `float (*x)[3]`.
-struct Pointer<T, const CONST: bool>(T);
+/// The texts of a pointer. One to an array needs parentheses in C: `float (*x)[3]`.
+struct Pointer<T, const KIND: u8>(T);
 
-impl<T: DType, const CONST: bool> Pointer<T, CONST> {
+const READ: u8 = 0;
+const WRITE: u8 = 1;
+const TRUSTED: u8 = 2;
+
+impl<T: DType, const KIND: u8> Pointer<T, KIND> {
     const IS_ARRAY: bool = !T::C_DIMS.is_empty();
-    const DIMS: &'static str = if Self::IS_ARRAY { <PointerDims<T> as Text>::STR } else { "" };
+    const NAME: &'static str = <Self as Text<kind::Name>>::STR;
+    const C_NAME: &'static str = <Self as Text<kind::CName>>::STR;
+    const C_DIMS: &'static str = if Self::IS_ARRAY { <Self as Text<kind::CDims>>::STR } else { "" };
 }
 
-impl<T: DType, const CONST: bool> Text for Pointer<T, CONST> {
-    const PARTS: &'static [Part] = &[
-        Part::Str(if CONST { "const " } else { "" }),
-        Part::Str(T::C_NAME),
-        Part::Str(if Self::IS_ARRAY { " (*" } else { " *" }),
-    ];
-}
-
-struct PointerDims<T>(T);
-
-impl<T: DType> Text for PointerDims<T> {
-    const PARTS: &'static [Part] = &[Part::Str(")"), Part::Str(T::C_DIMS)];
-}
-
-struct TypeName<T, const KIND: u8>(T);
-
-impl<T: DType, const KIND: u8> Text for TypeName<T, KIND> {
+impl<T: DType, const KIND: u8> Text<kind::Name> for Pointer<T, KIND> {
     const PARTS: &'static [Part] = &[
         Part::Str(match KIND {
-            0 => "DeviceSpan<",
-            1 => "DeviceSpanMut<",
+            READ => "DeviceSpan<",
+            WRITE => "DeviceSpanMut<",
             _ => "TrustedPtr<",
         }),
         Part::Str(T::NAME),
@@ -176,35 +167,49 @@ impl<T: DType, const KIND: u8> Text for TypeName<T, KIND> {
     ];
 }
 
-/// An address as a kernel parameter: null where there are no elements.
-fn address(operand: Candidate<'_>, check: impl FnOnce(Candidate<'_>) -> *mut u8) -> u64 {
-    if operand.len() == 0 { 0 } else { check(operand).expose_provenance() as u64 }
+impl<T: DType, const KIND: u8> Text<kind::CName> for Pointer<T, KIND> {
+    const PARTS: &'static [Part] = &[
+        Part::Str(if KIND == READ { "const " } else { "" }),
+        Part::Str(T::C_NAME),
+        Part::Str(if Self::IS_ARRAY { " (*" } else { " *" }),
+    ];
+}
+
+impl<T: DType, const KIND: u8> Text<kind::CDims> for Pointer<T, KIND> {
+    const PARTS: &'static [Part] = &[Part::Str(")"), Part::Str(T::C_DIMS)];
+}
+
+/// The address of a span that a launch's check has compared with the launching stream, whose address is in no reach here.
+fn visited<S: StreamTag>(ctx: &DeviceContext<S>, operand: Candidate<'_>) -> *mut u8 {
+    match admit(Operation::Launch, ctx.stream(), operand) {
+        Ok(admitted) => admitted.ptr,
+        Err(_) => unreachable!("a span is on the stream of its own context"),
+    }
 }
 
 macro_rules! spans {
-    ($([$($elem:tt)*] $t:ident, $body:ident, $constant:literal, $kind:literal;)+) => { $(
+    ($([$($elem:tt)*] $t:ident, $body:ident, $kind:ident;)+) => { $(
         // SAFETY: `DeviceType` is a 64-bit address and the C type a pointer to the element's C type. The address is the
         // one that `visit` shows.
         unsafe impl<T: DType, S: StreamTag> DeviceLayout for $t<'_, $($elem)*, S> {
             type DeviceType = u64;
             type Body<'k> = $body<'k, T>;
-            const TYPE_NAME: &'static str = <TypeName<T, $kind> as Text>::STR;
-            const C_NAME: &'static str = <Pointer<T, $constant> as Text>::STR;
-            const C_DIMS: &'static str = Pointer::<T, $constant>::DIMS;
+            const TYPE_NAME: &'static str = Pointer::<T, $kind>::NAME;
+            const C_NAME: &'static str = Pointer::<T, $kind>::C_NAME;
+            const C_DIMS: &'static str = Pointer::<T, $kind>::C_DIMS;
             const C_DECL: &'static str = T::C_DECL;
 
             #[inline]
             unsafe fn to_device(&self) -> u64 {
-                // SAFETY: the caller has had this span visited.
-                address(self.operand(), |operand| unsafe { operand.visited() })
+                // Null where there are no elements.
+                if self.is_empty() { 0 } else { visited(self.context(), self.operand()).expose_provenance() as u64 }
             }
 
             #[inline]
             unsafe fn to_body<'k>(&self) -> Self::Body<'k> {
-                let operand = self.operand();
                 // SAFETY: the caller has had this span visited, and promises the accesses. Elements are initialised also
                 // where nothing has written them, as all memory of the CPU device is.
-                unsafe { $body::new(operand.visited().cast(), operand.len()) }
+                unsafe { $body::new(visited(self.context(), self.operand()).cast(), self.len()) }
             }
         }
 
@@ -219,25 +224,25 @@ macro_rules! spans {
 }
 
 spans! {
-    [T] DeviceSpan, KernelSpan, true, 0;
-    [T] DeviceSpanMut, KernelSpanMut, false, 1;
-    [MaybeUninit<T>] DeviceSpanMut, KernelSpanMut, false, 1;
+    [T] DeviceSpan, KernelSpan, READ;
+    [T] DeviceSpanMut, KernelSpanMut, WRITE;
+    [MaybeUninit<T>] DeviceSpanMut, KernelSpanMut, WRITE;
 }
 
 // SAFETY: a pointer is a 64-bit address. There is no span inside; whoever called `trust` answers for the memory.
 unsafe impl<T: DType> DeviceLayout for TrustedPtr<T> {
     type DeviceType = u64;
     type Body<'k> = Self;
-    const TYPE_NAME: &'static str = <TypeName<T, 2> as Text>::STR;
-    const C_NAME: &'static str = <Pointer<T, false> as Text>::STR;
-    const C_DIMS: &'static str = Pointer::<T, false>::DIMS;
+    const TYPE_NAME: &'static str = Pointer::<T, TRUSTED>::NAME;
+    const C_NAME: &'static str = Pointer::<T, TRUSTED>::C_NAME;
+    const C_DIMS: &'static str = Pointer::<T, TRUSTED>::C_DIMS;
     const C_DECL: &'static str = T::C_DECL;
 
     unsafe fn to_device(&self) -> u64 {
         self.as_ptr().expose_provenance() as u64
     }
 
-    unsafe fn to_body<'k>(&self) -> Self {
+    unsafe fn to_body<'k>(&self) -> Self::Body<'k> {
         *self
     }
 }

@@ -12,5 +12,87 @@ mod passable;
 pub use args::{DeviceRead, DeviceWrite, KernelOut};
 pub use body::{KernelSpan, KernelSpanMut, Share};
 pub use call::ArgCheck;
+/// Typed kernels, from declarations.
+///
+/// ```
+/// use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+///
+/// #[escrow::kernels(pub struct Blas)]
+/// unsafe extern "kernel" {
+///     /// `y = a * x + y`
+///     #[cpu(saxpy)]
+///     #[launch(cover(y))]
+///     #[requires(x.len() == y.len())]
+///     safe fn saxpy(#[len_of(y)] n: u32, a: f32, x: &[f32], y: &mut [f32]);
+/// }
+///
+/// // The body for the CPU device, called for a share of the threads at a time.
+/// fn saxpy(share: &mut Share<'_>, _n: u32, a: f32, x: &[f32], y: KernelSpanMut<'_, f32>) {
+///     let range = share.range();
+///     for (y, x) in y.own(share).iter_mut().zip(&x[range]) {
+///         *y += a * *x;
+///     }
+/// }
+///
+/// # fn main() -> Result<(), escrow::Error> {
+/// let ctx = DeviceContext::new(Device::cpu())?;
+/// let blas = Blas::load(ctx.device())?;
+/// let mut x = ctx.enqueue_create_buffer_zeroed::<f32>(8)?;
+/// let mut y = ctx.enqueue_create_buffer_zeroed::<f32>(8)?;
+/// x.enqueue_fill(3.0)?;
+/// blas.saxpy(&ctx, 2.0, &x, &mut y)?; // does not block; `n` is filled in
+/// assert_eq!(y.to_vec()?, [6.0; 8]);
+/// assert!(blas.saxpy(&ctx, 2.0, &x.as_span().slice(1..)?, &mut y).is_err());
+/// # Ok(()) }
+/// ```
+///
+/// The attribute makes `struct Blas` with `Blas::load(&device)`, `device()` and a method for each kernel. A method takes
+/// the context, then the parameters. It compares the device and the stream of every operand, then looks at what the
+/// declaration demands, and enqueues once; after an error nothing was enqueued. With `crate = path` behind the struct
+/// the crate `escrow` can have another name.
+///
+/// # What a declaration promises
+/// The block is `unsafe` because nobody checks what a kernel does. `safe fn` promises that for every launch that the
+/// declaration admits, all accesses stay inside of the spans passed and no two threads race, and that what `out` says
+/// holds. What cannot be promised is an `unsafe fn`; then the caller answers for the launch.
+///
+/// # Parameters
+/// | declared | passed | the Rust body gets |
+/// |---|---|---|
+/// | `x: &[T]` | `&` of a [`DeviceBuffer`](crate::DeviceBuffer), [`SharedDeviceBuffer`](crate::SharedDeviceBuffer) or span | `&[T]` |
+/// | `y: &mut [T]` | `&mut` of a `DeviceBuffer` or [`DeviceSpanMut`](crate::DeviceSpanMut) | [`KernelSpanMut<'_, T>`](KernelSpanMut), or `&mut [T]` if `single` |
+/// | `#[out(each)] y: &mut [T]` | by value: `DeviceBuffer<MaybeUninit<T>>`, which comes back as `DeviceBuffer<T>`; `&mut DeviceBuffer<T>`; `DeviceSpanMut` | the same |
+/// | `#[len_of(y)] n: u32` | nothing: it is filled in | the number |
+/// | `p: P`, anything else | [`DevicePassable`] by value | a number itself, `NameBody<'_>` for a struct `Name` |
+///
+/// `#[out(each)]` says that thread `i` writes element `i`, so a launch with fewer threads than elements is
+/// [`Error::Geometry`](crate::Error::Geometry). `#[out(all)]` promises that every launch that the declaration admits
+/// writes all elements.
+/// Several `out` arguments come back as a tuple, and on failure as they were, in the [`Fault`](crate::Fault). A struct
+/// of spans names the launching stream: `safe fn f<S>(p: Params<'_, S>)`. `len_of`, `cover` and `requires` see into it:
+/// `p.src`, `p.src.len()`.
+///
+/// # Attributes of a kernel
+/// - `#[cpu(path)]`: the Rust body. It is called with a [`Share`] and the parameters, on several threads. With
+///   `#[cpu(single path)]` it is called once, without a share, and spans that it writes are `&mut [T]`. On the CPU device
+///   a kernel without a body is [`Error::NoBody`](crate::Error::NoBody). The body may be an `unsafe fn`: what it asks for is part of the
+///   promise.
+/// - `#[requires(condition)]`: else the call is [`Error::Requires`](crate::Error::Requires).
+/// - `#[launch(cover(y))]`: one thread for each element of `y`, in blocks of 256.
+/// - `#[launch(grid(..), block(..), shared(..))]`: computed from the parameters, in one to three dimensions.
+/// - `#[launch(max(grid = .., block = .., shared = ..))]`: the method takes a [`Launch`] behind the context, which must
+///   not exceed these in any dimension; `grid = (a, b)` admits two dimensions.
+/// - None, for an `unsafe fn` only: the method takes any [`Launch`].
+///
+/// ```compile_fail,E0521
+/// # use escrow::{KernelSpanMut, Share};
+/// #[escrow::kernels(struct Leaky)]
+/// unsafe extern "kernel" {
+///     #[cpu(keep)]
+///     #[launch(cover(y))]
+///     safe fn keep(x: &[f32], y: &mut [f32]);
+/// }
+/// fn keep(_: &mut Share<'_>, x: &'static [f32], _: KernelSpanMut<'_, f32>) {} // device memory is not for keeps
+/// ```
 pub use launch::{Dim, Launch};
 pub use passable::{DeviceLayout, DevicePassable, KernelLen};

@@ -1,0 +1,27 @@
+//! `#[kernels(pub struct Name)] unsafe extern "kernel" { .. }`.
+
+mod ast;
+mod attr;
+mod expand;
+mod text;
+mod valid;
+
+use proc_macro2::TokenStream;
+
+use crate::valid::Faults;
+use ast::{Block, Set};
+
+/// Never panics. Kernels without a fault are there also if others have one, so that their callers add no errors.
+pub(crate) fn expand(args: TokenStream, input: TokenStream) -> TokenStream {
+    let mut faults = Faults::default();
+    let set = Set::read(args, &mut faults);
+    let block = Block::read(input, &mut faults);
+    let kernels = block.items.iter().filter_map(|item| valid::kernel(item.clone(), &mut faults)).collect::<Vec<_>>();
+    valid::block(&block, &kernels, &mut faults);
+    let expansion = set.map(|set| expand::set(&set, &block, &kernels));
+    let errors = faults.check().err().map(syn::Error::into_compile_error);
+    quote::quote!(#errors #expansion)
+}
+
+#[cfg(test)]
+mod tests;

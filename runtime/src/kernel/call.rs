@@ -1,0 +1,391 @@
+//! What the methods of a kernel set do. The expansion of `#[kernels]` names all of this; users do not.
+//!
+//! A method goes through these steps, and an error in any of them has enqueued nothing:
+//! 1. [`Call::new`]: device and thread. 2. Every operand: [`Call::read`], [`Call::write`], [`Call::out`],
+//!    [`Call::pass`]. 3. `requires`. 4. `len_of`. 5. Geometry, and what `out` demands of it. 6. [`Call::enqueue`].
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use crate::context::DeviceContext;
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::error::{Error, Operation, Requirement};
+use crate::kernel::launch::{Geometry, geometry};
+use crate::kernel::{
+    DevicePassable, DeviceRead, DeviceWrite, Dim, KernelLen, KernelOut, KernelSpan, KernelSpanMut, Launch, Share,
+};
+use crate::op::{CpuLaunch, Op, Packed};
+use crate::operand::{SameElem, SameStream};
+use crate::region::{Admitted, Candidate, admit};
+use crate::span::{DeviceSpan, DeviceSpanMut};
+use crate::stream::not_on_worker;
+use crate::tag::StreamTag;
+
+const OP: Operation = Operation::Launch;
+
+/// What compares the streams of a launch's operands with the stream that it runs on. Only
+/// [`DevicePassable::visit`] sees one.
+pub struct ArgCheck<'c, S: StreamTag> {
+    ctx: &'c DeviceContext<S>,
+    /// The first length that does not fit. It is reported behind everything that concerns streams.
+    length: Option<Error>,
+}
+
+impl<S: StreamTag> ArgCheck<'_, S> {
+    /// Compares one operand.
+    #[inline]
+    pub(crate) fn admit(&mut self, operand: Candidate<'_>) -> Result<Admitted, Error> {
+        admit(OP, self.ctx.stream(), operand)
+    }
+
+    /// A length as the integer that hands it to the kernel. One that does not fit stops the launch, but not here: what
+    /// concerns streams is reported first.
+    #[doc(hidden)]
+    #[inline]
+    pub fn len<N: KernelLen>(&mut self, name: &'static str, len: usize) -> Result<N, Error> {
+        if N::try_from_len(len).is_none() {
+            self.length.get_or_insert(Error::LengthOf { name, len, bits: N::BITS });
+        }
+        Ok(N::from_len(len))
+    }
+}
+
+impl<S: StreamTag> fmt::Debug for ArgCheck<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArgCheck").field("ctx", &self.ctx).finish_non_exhaustive()
+    }
+}
+
+/// A value that is passed to a kernel on a stream with tag `S`.
+///
+/// [`DevicePassable`] under another name: a bound `P: DevicePassable<S>` would make the compiler look for
+/// `P::Body` in the bound, where it says nothing, instead of in the implementation.
+pub trait Visit<S: StreamTag> {
+    #[allow(missing_docs)]
+    fn show(&self, check: &mut ArgCheck<'_, S>) -> Result<(), Error>;
+}
+
+impl<P: DevicePassable<S>, S: StreamTag> Visit<S> for P {
+    #[inline]
+    fn show(&self, check: &mut ArgCheck<'_, S>) -> Result<(), Error> {
+        self.visit(check)
+    }
+}
+
+/// Device memory of a launch, compared with its stream. Conditions see its length.
+pub struct Arg<'a, T> {
+    admitted: Admitted,
+    memory: PhantomData<&'a [T]>,
+}
+
+impl<T> Arg<'_, T> {
+    #[allow(missing_docs)]
+    pub fn len(&self) -> usize {
+        self.admitted.len
+    }
+
+    #[allow(missing_docs)]
+    pub fn is_empty(&self) -> bool {
+        self.admitted.len == 0
+    }
+
+    /// # Safety
+    /// For [`Call::enqueue`] only.
+    #[inline]
+    pub unsafe fn to_read(&self) -> KernelSpan<'static, T> {
+        // SAFETY: admitted memory holds `len` elements of `T` (`SameElem`), and the body that gets them runs in stream
+        // order, behind all writes that precede the borrow of the call and before all that follow.
+        unsafe { KernelSpan::new(self.admitted.ptr.cast(), self.admitted.len) }
+    }
+
+    /// # Safety
+    /// For [`Call::enqueue`] only, and of an argument from [`Call::write`] or [`Call::out`].
+    #[inline]
+    pub unsafe fn to_write(&self) -> KernelSpanMut<'static, T> {
+        // SAFETY: as in `to_read`, for memory that the call borrowed mutably or owns. It is initialised, as all memory
+        // of the CPU device is.
+        unsafe { KernelSpanMut::new(self.admitted.ptr.cast(), self.admitted.len) }
+    }
+}
+
+impl<T> fmt::Debug for Arg<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Arg(len: {})", self.admitted.len)
+    }
+}
+
+/// A kernel's Rust body.
+pub trait CpuBody {
+    /// What it gets, apart from its share.
+    type Args<'k>: Copy + Send + Sync;
+    /// Whether it wants all threads in one call.
+    const SINGLE: bool;
+
+    /// Calls the body.
+    ///
+    /// # Safety
+    /// If `SINGLE`: this is the only call of the launch.
+    unsafe fn run<'k>(share: &mut Share<'_>, args: Self::Args<'k>);
+}
+
+/// Runs one share.
+///
+/// # Safety
+/// `args` points to the arguments that [`Call::enqueue`] packed for `B`, and their memory is the kernel's to use. No
+/// other call for the launch has any of the indices; if `B::SINGLE`, there is no other call.
+unsafe fn run<B: CpuBody>(args: *const u8, start: usize, end: usize) {
+    fn with<B: CpuBody>(share: &mut Share<'_>, args: B::Args<'_>) {
+        // SAFETY: the contract of `run`.
+        unsafe { B::run(share, args) }
+    }
+    // SAFETY: the contract of this function. The arguments are read under a lifetime that ends with this call.
+    let (threads, args) = unsafe { args.cast::<(usize, B::Args<'_>)>().read() };
+    // SAFETY: no other share has these indices, and this one is gone at the end.
+    let mut share = unsafe { Share::new(start..end, threads) };
+    with::<B>(&mut share, args);
+}
+
+/// One call of a kernel, up to its enqueue.
+#[derive(Debug)]
+pub struct Call<'c, S: StreamTag> {
+    check: ArgCheck<'c, S>,
+    kernel: &'static str,
+}
+
+impl<'c, S: StreamTag> Call<'c, S> {
+    /// Begins with device and thread.
+    #[inline]
+    pub fn new(device: &Device, ctx: &'c DeviceContext<S>, kernel: &'static str) -> Result<Self, Error> {
+        if device != ctx.device() {
+            return Err(Error::WrongDevice { op: OP });
+        }
+        not_on_worker(OP)?;
+        Ok(Call { check: ArgCheck { ctx, length: None }, kernel })
+    }
+
+    /// An argument that the kernel reads.
+    #[inline]
+    pub fn read<'a, T: DType, A: DeviceRead>(&mut self, argument: &'a A) -> Result<Arg<'a, T>, Error>
+    where
+        A::Elem: SameElem<T>,
+        A::Tag: SameStream<S>,
+    {
+        const { T::VALID };
+        Ok(Arg { admitted: self.check.admit(argument.candidate())?, memory: PhantomData })
+    }
+
+    /// An argument that the kernel writes.
+    #[inline]
+    pub fn write<'a, T: DType, A: DeviceWrite>(&mut self, argument: &'a mut A) -> Result<Arg<'a, T>, Error>
+    where
+        A::Elem: SameElem<T>,
+        A::Tag: SameStream<S>,
+    {
+        const { T::VALID };
+        Ok(Arg { admitted: self.check.admit(argument.candidate())?, memory: PhantomData })
+    }
+
+    /// An argument that the kernel writes as a whole.
+    #[inline]
+    pub fn out<'a, T: DType, A: KernelOut>(&mut self, argument: &'a A) -> Result<Arg<'a, T>, Error>
+    where
+        A::Elem: SameElem<T>,
+        A::Tag: SameStream<S>,
+    {
+        const { T::VALID };
+        Ok(Arg { admitted: self.check.admit(argument.candidate())?, memory: PhantomData })
+    }
+
+    /// An argument that is passed by value.
+    #[inline]
+    pub fn pass<P: DevicePassable<S>>(&mut self, argument: &P) -> Result<(), Error> {
+        argument.visit(&mut self.check)
+    }
+
+    /// The same for a type of which the method says by a bound where it can be passed.
+    #[inline]
+    pub fn pass_on<P: Visit<S>>(&mut self, argument: &P) -> Result<(), Error> {
+        argument.show(&mut self.check)
+    }
+
+    /// A condition that does not hold, with the values it was tried with.
+    #[cold]
+    pub fn unmet(&self, condition: &'static str, found: &[(&'static str, &dyn fmt::Debug)]) -> Error {
+        let found = match found {
+            [] => "it does not hold".to_owned(),
+            found => {
+                let found: Vec<_> = found.iter().map(|(what, value)| format!("`{what}` is {value:?}")).collect();
+                found.join(" and ")
+            }
+        };
+        Error::Requires(Box::new(Requirement { kernel: self.kernel, condition: condition.to_owned(), found }))
+    }
+
+    /// The length that a `len_of` parameter gets.
+    #[inline]
+    pub fn len_of<N: KernelLen>(&self, name: &'static str, len: usize) -> Result<N, Error> {
+        N::try_from_len(len).ok_or(Error::LengthOf { name, len, bits: N::BITS })
+    }
+
+    /// The lengths inside of what was passed.
+    #[inline]
+    pub fn lengths(&mut self) -> Result<(), Error> {
+        self.check.length.take().map_or(Ok(()), Err)
+    }
+
+    /// One thread an element.
+    #[inline]
+    pub fn cover(&self, len: usize) -> Result<Geometry, Error> {
+        Geometry::cover(self.kernel, len)
+    }
+
+    /// What the declaration computes.
+    #[inline]
+    pub fn computed(&self, grid: [u32; 3], block: [u32; 3], shared: u32) -> Result<Geometry, Error> {
+        Geometry::new(self.kernel, Launch { grid, block, shared })
+    }
+
+    /// What the caller chose, within the bounds of the declaration.
+    #[inline]
+    pub fn bounded(&self, launch: Launch, grid: [u32; 3], block: [u32; 3], shared: u32) -> Result<Geometry, Error> {
+        Geometry::bounded(self.kernel, launch, &Launch { grid, block, shared })
+    }
+
+    /// What the caller chose.
+    #[inline]
+    pub fn chosen(&self, launch: impl Into<Launch>) -> Result<Geometry, Error> {
+        Geometry::new(self.kernel, launch.into())
+    }
+
+    /// `#[out(each)]`: thread `i` writes element `i`.
+    #[inline]
+    pub fn out_each(&self, geometry: &Geometry, name: &'static str, len: usize) -> Result<(), Error> {
+        if geometry.threads < len { Err(self.uncovered(geometry, name, len)) } else { Ok(()) }
+    }
+
+    /// `#[out(all)]`: every launch with threads writes all elements.
+    #[inline]
+    pub fn out_all(&self, geometry: &Geometry, name: &'static str, len: usize) -> Result<(), Error> {
+        if geometry.threads == 0 && len > 0 { Err(self.uncovered(geometry, name, len)) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn uncovered(&self, geometry_: &Geometry, name: &'static str, len: usize) -> Error {
+        let condition =
+            format!("a launch of {} threads cannot write all {len} elements of `{name}`", geometry_.threads);
+        geometry(self.kernel, condition, &geometry_.launch)
+    }
+
+    /// A kernel that has no Rust body.
+    pub fn no_body(&self) -> Result<(), Error> {
+        Err(Error::NoBody { kernel: self.kernel })
+    }
+
+    /// Enqueues the launch; nothing for one without threads.
+    ///
+    /// # Safety
+    /// `args` come from arguments of this call: all that [`pass`](Call::pass) has visited, and those that this call
+    /// admitted; those to be written, from [`write`](Call::write) and [`out`](Call::out). Run for this geometry the body
+    /// makes no access outside of them, and no two threads race.
+    #[inline]
+    pub unsafe fn enqueue<B: CpuBody>(&self, geometry: &Geometry, args: B::Args<'static>) -> Result<(), Error> {
+        if geometry.threads == 0 {
+            return Ok(());
+        }
+        let launch = CpuLaunch {
+            run: run::<B>,
+            args: Packed::new((geometry.threads, args)),
+            threads: geometry.threads,
+            single: B::SINGLE,
+            kernel: self.kernel,
+        };
+        // SAFETY: `run::<B>` reads what was packed here. All memory in the arguments was compared with this stream, is
+        // borrowed or owned by this call, and is freed in stream order, so it is valid, and used by nobody else, when
+        // the stream comes to this operation. The device gives each index to one call.
+        unsafe { self.check.ctx.stream().enqueue(OP, Op::Launch(launch)) }
+    }
+}
+
+/// Evaluates a condition of a declaration, of which a `return` leaves the condition only.
+#[inline]
+pub fn holds(condition: impl FnOnce() -> bool) -> bool {
+    condition()
+}
+
+/// Evaluates a dimension of a declaration.
+#[inline]
+pub fn number<N: LaunchNumber>(value: impl FnOnce() -> N) -> u32 {
+    value().clamp_to_u32()
+}
+
+/// What a caller passes for a launch.
+#[inline]
+pub fn launch(launch: impl Into<Launch>) -> Launch {
+    launch.into()
+}
+
+/// One to three dimensions.
+#[inline]
+pub fn dim(dim: impl Into<Dim>) -> [u32; 3] {
+    dim.into().0
+}
+
+/// An integer in the launch of a declaration.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a size of a launch",
+    label = "not an integer",
+    note = "`grid`, `block`, `shared` and `max` take integers of any width"
+)]
+pub trait LaunchNumber {
+    /// The number; what a `u32` does not hold becomes its greatest value, which no device admits.
+    fn clamp_to_u32(self) -> u32;
+}
+
+macro_rules! numbers {
+    ($($ty:ident)+) => { $(
+        impl LaunchNumber for $ty {
+            #[inline]
+            fn clamp_to_u32(self) -> u32 {
+                u32::try_from(self).unwrap_or(u32::MAX)
+            }
+        }
+    )+ };
+}
+
+numbers!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize);
+
+/// A span field of a passable struct.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a span, so it has no length that a launch can go by",
+    label = "not a span",
+    note = "`len_of` and `cover` take a parameter of type `&[T]` or `&mut [T]`, or the path of a span field: `p.src`"
+)]
+pub trait SpanLen {
+    #[allow(missing_docs)]
+    fn span_len(&self) -> usize;
+}
+
+impl<T, S: StreamTag> SpanLen for DeviceSpan<'_, T, S> {
+    fn span_len(&self) -> usize {
+        self.len()
+    }
+}
+
+impl<T, S: StreamTag> SpanLen for DeviceSpanMut<'_, T, S> {
+    fn span_len(&self) -> usize {
+        self.len()
+    }
+}
+
+impl<T> SpanLen for Arg<'_, T> {
+    fn span_len(&self) -> usize {
+        self.len()
+    }
+}
+
+/// Length of the span at a path.
+#[inline]
+pub fn span_len<T: SpanLen>(span: &T) -> usize {
+    span.span_len()
+}

@@ -1,0 +1,100 @@
+//! Sizes, and what may go to or be seen by other threads.
+
+use std::mem::MaybeUninit;
+use std::rc::Rc;
+
+use escrow::{
+    AnyStream, Bool8, Device, DeviceBuffer, DeviceContext, DevicePtr, DeviceSpan, DeviceSpanMut, Dyn, Error, F8E4M3, F8E5M2,
+    Failure, Fault, HostBuffer, HostPtr, HostSpan, HostSpanMut, InFlight, Operation, PodElement, Recorded, Requirement,
+    Scope, SharedDeviceBuffer, SharedHostBuffer, TrustedPtr,
+};
+use static_assertions::{assert_impl_all, assert_not_impl_any, const_assert};
+
+escrow::streams! { Named }
+
+/// The same facts for unnamed and for named streams.
+macro_rules! both_threads {
+    ($($t:ident [$($p:tt)*];)+) => { $(
+        assert_impl_all!($t<$($p)*>: Send, Sync);
+        assert_impl_all!($t<$($p)*, Named>: Send, Sync);
+    )+ };
+}
+
+both_threads! {
+    DeviceBuffer [f32];
+    DeviceBuffer [MaybeUninit<f32>];
+    HostBuffer [f32];
+    SharedDeviceBuffer [f32];
+    SharedHostBuffer [f32];
+    DeviceSpan ['static, f32];
+    DeviceSpan ['static, MaybeUninit<f32>];
+    DeviceSpanMut ['static, f32];
+    DeviceSpanMut ['static, MaybeUninit<f32>];
+    HostSpan ['static, f32];
+    HostSpanMut ['static, f32];
+    Scope ['static, 'static];
+}
+
+assert_impl_all!(DeviceContext: Send, Sync, Clone);
+assert_impl_all!(DeviceContext<Named>: Send, Sync, Clone);
+assert_impl_all!(Device: Send, Sync, Clone, Eq);
+assert_impl_all!(InFlight<HostBuffer<f32>>: Send, Sync);
+assert_impl_all!(InFlight<HostBuffer<f32, Named>>: Send, Sync);
+assert_impl_all!(Recorded<InFlight<HostBuffer<f32>>>: Send, Sync);
+assert_impl_all!(Recorded<Vec<InFlight<HostBuffer<f32, Named>>>, Named>: Send, Sync);
+assert_impl_all!(Recorded<()>: Send, Sync);
+assert_impl_all!(DevicePtr<f32>: Send, Sync, Copy);
+assert_impl_all!(HostPtr<f32>: Send, Sync, Copy);
+assert_impl_all!(TrustedPtr<f32>: Send, Sync, Copy);
+assert_impl_all!(Error: Send, Sync, Clone, std::error::Error);
+assert_impl_all!(Failure: Send, Sync);
+assert_impl_all!(Requirement: Send, Sync);
+assert_impl_all!(Operation: Send, Sync, Copy);
+assert_impl_all!(AnyStream: Send, Sync);
+assert_impl_all!(Dyn: Send, Sync, Copy);
+assert_impl_all!(Bool8: Send, Sync, Copy);
+assert_impl_all!(F8E4M3: Send, Sync, Copy);
+assert_impl_all!(F8E5M2: Send, Sync, Copy);
+assert_impl_all!(PodElement<[u8; 3]>: Send, Sync, Copy);
+
+// `Fault` is as its value is.
+assert_impl_all!(Fault<DeviceBuffer<f32>>: Send, Sync, std::error::Error);
+assert_not_impl_any!(Fault<Rc<()>>: Send, Sync);
+
+// Whoever owns memory that changes owns it alone.
+assert_not_impl_any!(DeviceBuffer<f32>: Clone);
+assert_not_impl_any!(HostBuffer<f32>: Clone);
+assert_not_impl_any!(InFlight<HostBuffer<f32>>: Clone, std::ops::Deref, AsRef<[f32]>, std::borrow::Borrow<[f32]>);
+assert_not_impl_any!(Recorded<InFlight<HostBuffer<f32>>>: Clone);
+assert_not_impl_any!(DeviceSpanMut<'static, f32>: Clone);
+assert_not_impl_any!(HostSpanMut<'static, f32>: Clone);
+assert_not_impl_any!(SharedHostBuffer<f32>: std::ops::DerefMut);
+assert_not_impl_any!(SharedDeviceBuffer<f32>: Clone);
+assert_not_impl_any!(Fault<InFlight<HostBuffer<f32>>>: std::ops::Deref);
+
+// What a loop over buffers moves is a few words.
+const_assert!(size_of::<DeviceBuffer<f32>>() <= 40);
+const_assert!(size_of::<HostBuffer<f32>>() <= 40);
+const_assert!(size_of::<InFlight<HostBuffer<f32>>>() <= 40);
+const_assert!(size_of::<SharedDeviceBuffer<f32>>() <= 40);
+const_assert!(size_of::<SharedHostBuffer<f32>>() <= 40);
+const_assert!(size_of::<DeviceBuffer<[u64; 20], Named>>() <= 40);
+const_assert!(size_of::<DeviceContext>() == size_of::<usize>());
+const_assert!(size_of::<Option<DeviceBuffer<f32>>>() <= 40);
+const_assert!(size_of::<Error>() <= 56);
+const_assert!(size_of::<Result<(), Error>>() <= 56);
+
+#[test]
+fn sizes() {
+    // The assertions above are the test; this prints what they were, for whoever changes a layout.
+    for (name, size) in [
+        ("DeviceBuffer", size_of::<DeviceBuffer<f32>>()),
+        ("HostBuffer", size_of::<HostBuffer<f32>>()),
+        ("InFlight", size_of::<InFlight<HostBuffer<f32>>>()),
+        ("Recorded", size_of::<Recorded<InFlight<HostBuffer<f32>>>>()),
+        ("Error", size_of::<Error>()),
+    ] {
+        println!("{name}: {size}");
+        assert!(size > 0);
+    }
+}

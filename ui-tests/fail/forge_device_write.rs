@@ -1,0 +1,24 @@
+// Rule: nobody else says what a kernel can write.
+// Instead: a device buffer or a span of it.
+//~ E0046 E0277
+//~ right: pass/kernels.rs
+use escrow::DeviceWrite;
+
+escrow::streams! { Tag }
+
+struct Mine([f32; 4]);
+
+impl DeviceWrite for Mine { //~ E0277
+    type Elem = f32;
+    type Tag = Tag;
+}
+impl DeviceWrite for Tag { //~ E0277
+    type Elem = f32;
+    type Tag = Tag;
+}
+impl DeviceWrite for &Mine { //~ E0277
+    type Elem = f32;
+    type Tag = Tag;
+}
+
+fn main() {}

@@ -1,0 +1,19 @@
+// Rule: a kernel does not reach memory of the host.
+// Instead: `enqueue_create_buffer_from(ctx.create_host_buffer_from(&values)?)` first.
+//~ E0277
+//~ right: pass/kernels.rs
+use escrow::{DeviceBuffer, DeviceContext, Error};
+
+#[escrow::kernels(struct Kernels)]
+unsafe extern "kernel" {
+    #[launch(cover(y))]
+    #[requires(x.len() == y.len())]
+    safe fn saxpy(a: f32, x: &[f32], y: &mut [f32]);
+}
+
+fn user(kernels: &Kernels, ctx: &DeviceContext, x: Vec<f32>, y: &mut DeviceBuffer<f32>) -> Result<(), Error> {
+    kernels.saxpy(ctx, 2.0, &x, y)?;
+    Ok(())
+}
+
+fn main() {}

@@ -53,7 +53,8 @@ fn every_channel_count_depth_and_strip() {
 fn every_shape() {
     let blur = Blur::new(&Device::cpu()).unwrap();
     let mut numbers = Numbers(2);
-    let sizes = [(1, 1), (1, 2), (2, 1), (1, 90), (90, 1), (2, 40), (11, 17), (12, 12), (13, 5), (48, 6), (49, 7), (200, 9)];
+    let sizes =
+        [(1, 1), (1, 2), (2, 1), (1, 90), (90, 1), (2, 40), (11, 17), (12, 12), (13, 5), (48, 6), (49, 7), (200, 9)];
     for size in sizes {
         for sigma in [0.5, 3.0, 11.0] {
             compare(&blur, &mut numbers, size, 1, Depth::Eight, sigma);

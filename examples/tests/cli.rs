@@ -34,7 +34,8 @@ impl Folder {
     /// Names and contents of all files.
     fn contents(&self) -> Vec<(PathBuf, Option<Vec<u8>>)> {
         let entries = fs::read_dir(&self.0).unwrap();
-        let mut all: Vec<_> = entries.map(|entry| entry.unwrap().path()).map(|p| (p.clone(), fs::read(p).ok())).collect();
+        let mut all: Vec<_> =
+            entries.map(|entry| entry.unwrap().path()).map(|p| (p.clone(), fs::read(p).ok())).collect();
         all.sort();
         all
     }

@@ -5,7 +5,7 @@
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use escrow::{Device, DeviceContext, DeviceBuffer, HostBuffer, InFlight};
+use escrow::{Device, DeviceBuffer, DeviceContext, HostBuffer, InFlight};
 
 fn main() {
     divan::main();

@@ -102,11 +102,7 @@ impl<S: StreamTag> DeviceContext<S> {
     /// This handle as one of `other`'s stream: itself where that is the same stream, so that chained operations touch
     /// no reference count.
     pub(crate) fn into_same_or<S2: StreamTag>(self, other: &DeviceContext<S2>) -> DeviceContext<S2> {
-        if self.is_same_stream(other) {
-            DeviceContext { stream: self.stream, tag: PhantomData }
-        } else {
-            other.clone()
-        }
+        if self.is_same_stream(other) { DeviceContext { stream: self.stream, tag: PhantomData } } else { other.clone() }
     }
 
     /// Pinned host memory of `len` elements, yours to read and write. The contents are unspecified: zeros, or what an

@@ -102,7 +102,11 @@ fn number(name: &'static str, least: u64) -> Result<Option<u64>, Error> {
         _ => Err(Error::Setting {
             name,
             value: value.into(),
-            expected: if least == 0 { "a whole number is expected" } else { "a whole number of at least 1 is expected" },
+            expected: if least == 0 {
+                "a whole number is expected"
+            } else {
+                "a whole number of at least 1 is expected"
+            },
         }),
     }
 }
@@ -113,6 +117,7 @@ pub(crate) struct CpuDevice {
     threads: Result<usize, Error>,
     chaos: Result<Option<Arc<Scheduler>>, Error>,
     /// Blocks that nobody uses. A lock, held for a push or a pop only, so a drop never waits for work.
+    #[allow(clippy::vec_box)] // a block does not move while it is free: it is lent out by its address
     free: Mutex<Vec<Box<Block>>>,
     kept: AtomicUsize,
     held: AtomicUsize,
@@ -156,21 +161,18 @@ impl CpuDevice {
             let at = free.iter().rposition(|block| block.place() == place && block.capacity() == class);
             at.map(|at| free.swap_remove(at))
         };
-        let block = match found {
-            Some(block) => {
-                self.kept.fetch_sub(class, Ordering::Relaxed);
-                block
+        let block = if let Some(block) = found {
+            self.kept.fetch_sub(class, Ordering::Relaxed);
+            block
+        } else {
+            let mut block = Block::from_system(place, class).or_else(|| {
+                self.trim();
+                Block::from_system(place, class)
+            })?;
+            if self.is_chaotic() {
+                block.poison();
             }
-            None => {
-                let mut block = Block::from_system(place, class).or_else(|| {
-                    self.trim();
-                    Block::from_system(place, class)
-                })?;
-                if self.is_chaotic() {
-                    block.poison();
-                }
-                block
-            }
+            block
         };
         self.held.fetch_add(class, Ordering::Relaxed);
         Some(block)
@@ -201,5 +203,5 @@ impl CpuDevice {
 /// The size that a request is served with: four classes to a doubling, so at most a quarter is unused.
 fn size_class(bytes: usize) -> Option<usize> {
     let step = (bytes.max(256).checked_next_power_of_two()? / 8).max(64);
-    bytes.max(64).checked_next_multiple_of(step).filter(|&class| class <= isize::MAX as usize)
+    bytes.max(64).checked_next_multiple_of(step).filter(|&class| isize::try_from(class).is_ok())
 }

@@ -67,7 +67,9 @@ impl fmt::Display for Operation {
 #[non_exhaustive]
 pub enum Error {
     /// Two lengths that must be equal are not. Nothing copies a prefix: slice one of the two.
-    #[error("{op}: the destination holds {dst} elements and the source {src}; lengths must be equal, `slice` the longer one")]
+    #[error(
+        "{op}: the destination holds {dst} elements and the source {src}; lengths must be equal, `slice` the longer one"
+    )]
     Length {
         /// What was asked for.
         op: Operation,
@@ -98,7 +100,9 @@ pub enum Error {
     #[error("pieces of 0 elements cannot cover a buffer: ask for at least 1")]
     EmptyChunk,
     /// Memory cannot be seen as elements of another type: its size is not a multiple, or its address not aligned.
-    #[error("{bytes} bytes at an address that is {misalign} past a multiple of {align} cannot be seen as elements of {size} bytes with alignment {align}")]
+    #[error(
+        "{bytes} bytes at an address that is {misalign} past a multiple of {align} cannot be seen as elements of {size} bytes with alignment {align}"
+    )]
     Layout {
         /// Bytes there are.
         bytes: usize,
@@ -110,7 +114,9 @@ pub enum Error {
         misalign: u32,
     },
     /// An operand belongs to another stream than the one that the operation runs on.
-    #[error("{op}: an operand belongs to another stream than the one the operation runs on; move it there with `handoff` first")]
+    #[error(
+        "{op}: an operand belongs to another stream than the one the operation runs on; move it there with `handoff` first"
+    )]
     WrongStream {
         /// What was asked for.
         op: Operation,
@@ -122,7 +128,9 @@ pub enum Error {
         op: Operation,
     },
     /// A shared buffer has other handles, so it cannot become unshared.
-    #[error("the buffer is still shared: {holders} handles or pending reads hold it, this one counted")]
+    #[error(
+        "the buffer is still shared: {holders} handles, pieces or pending reads hold it, this one counted; drop them, and wait for the streams that read it"
+    )]
     StillShared {
         /// Handles, pieces and pending reads, the caller's own included.
         holders: usize,
@@ -131,7 +139,9 @@ pub enum Error {
     #[error("this buffer is a piece of a larger block: `rejoin` all pieces before `take_ptr`")]
     Piece,
     /// Pieces do not lie side by side in one block, in the order given.
-    #[error("piece {index} does not start where the piece before it ends in the same block: pass all pieces of one block in order")]
+    #[error(
+        "piece {index} does not start where the piece before it ends in the same block: pass all pieces of one block in order"
+    )]
     NotAdjacent {
         /// The first piece that does not fit; 0 if there are no pieces at all.
         index: usize,
@@ -140,7 +150,9 @@ pub enum Error {
     #[error("this pointer does not own its memory: only what `take_ptr` returned can go into `from_ptr`")]
     NotTaken,
     /// No memory.
-    #[error("out of {place} memory: {asked} bytes were asked for, {held} bytes are held by this device's buffers; drop buffers, or call `Device::trim`")]
+    #[error(
+        "out of {place} memory: {asked} bytes were asked for, {held} bytes are held by this device's buffers; drop buffers, or call `Device::trim`"
+    )]
     OutOfMemory {
         /// `host` or `device`.
         place: &'static str,
@@ -150,7 +162,9 @@ pub enum Error {
         held: usize,
     },
     /// The call came from a kernel body. A worker that waits for itself would never return.
-    #[error("{op}: called from a kernel body, on a thread that runs a device's work; enqueue and wait from other threads")]
+    #[error(
+        "{op}: called from a kernel body, on a thread that runs a device's work; enqueue and wait from other threads"
+    )]
     FromWorker {
         /// What was asked for.
         op: Operation,

@@ -7,7 +7,7 @@ use crate::flight::InFlight;
 use crate::host::HostBuffer;
 use crate::tag::StreamTag;
 
-mod handoff {
+mod seal {
     #[diagnostic::on_unimplemented(
         message = "`Handoff` is closed: only escrow implements it",
         label = "cannot be implemented outside of escrow"
@@ -22,7 +22,7 @@ mod handoff {
     note = "`ctx.handoff(values, &to)` takes device buffers and `InFlight` host buffers of `ctx`'s own stream, also in tuples, arrays, `Vec`s and `Option`s",
     note = "a `HostBuffer` that is not in flight needs no handoff: it joins any stream"
 )]
-pub trait Handoff<S: StreamTag>: handoff::Sealed<S> + Sized {
+pub trait Handoff<S: StreamTag>: seal::Sealed<S> + Sized {
     /// The same values under another tag.
     type To<S2: StreamTag>;
 
@@ -35,7 +35,7 @@ pub trait Handoff<S: StreamTag>: handoff::Sealed<S> + Sized {
     unsafe fn retag<S2: StreamTag>(self, to: &DeviceContext<S2>) -> Self::To<S2>;
 }
 
-impl<T, S: StreamTag> handoff::Sealed<S> for DeviceBuffer<T, S> {}
+impl<T, S: StreamTag> seal::Sealed<S> for DeviceBuffer<T, S> {}
 impl<T, S: StreamTag> Handoff<S> for DeviceBuffer<T, S> {
     type To<S2: StreamTag> = DeviceBuffer<T, S2>;
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
@@ -47,7 +47,7 @@ impl<T, S: StreamTag> Handoff<S> for DeviceBuffer<T, S> {
     }
 }
 
-impl<T: DType, S: StreamTag> handoff::Sealed<S> for InFlight<HostBuffer<T, S>> {}
+impl<T: DType, S: StreamTag> seal::Sealed<S> for InFlight<HostBuffer<T, S>> {}
 impl<T: DType, S: StreamTag> Handoff<S> for InFlight<HostBuffer<T, S>> {
     type To<S2: StreamTag> = InFlight<HostBuffer<T, S2>>;
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
@@ -59,7 +59,7 @@ impl<T: DType, S: StreamTag> Handoff<S> for InFlight<HostBuffer<T, S>> {
     }
 }
 
-impl<S: StreamTag, V: Handoff<S>> handoff::Sealed<S> for Vec<V> {}
+impl<S: StreamTag, V: Handoff<S>> seal::Sealed<S> for Vec<V> {}
 impl<S: StreamTag, V: Handoff<S>> Handoff<S> for Vec<V> {
     type To<S2: StreamTag> = Vec<V::To<S2>>;
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
@@ -71,7 +71,7 @@ impl<S: StreamTag, V: Handoff<S>> Handoff<S> for Vec<V> {
     }
 }
 
-impl<S: StreamTag, V: Handoff<S>> handoff::Sealed<S> for Option<V> {}
+impl<S: StreamTag, V: Handoff<S>> seal::Sealed<S> for Option<V> {}
 impl<S: StreamTag, V: Handoff<S>> Handoff<S> for Option<V> {
     type To<S2: StreamTag> = Option<V::To<S2>>;
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
@@ -83,7 +83,7 @@ impl<S: StreamTag, V: Handoff<S>> Handoff<S> for Option<V> {
     }
 }
 
-impl<S: StreamTag, V: Handoff<S>, const N: usize> handoff::Sealed<S> for [V; N] {}
+impl<S: StreamTag, V: Handoff<S>, const N: usize> seal::Sealed<S> for [V; N] {}
 impl<S: StreamTag, V: Handoff<S>, const N: usize> Handoff<S> for [V; N] {
     type To<S2: StreamTag> = [V::To<S2>; N];
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
@@ -97,7 +97,7 @@ impl<S: StreamTag, V: Handoff<S>, const N: usize> Handoff<S> for [V; N] {
 
 macro_rules! tuples {
     ($(($($v:ident $i:tt),+))+) => { $(
-        impl<S: StreamTag, $($v: Handoff<S>),+> handoff::Sealed<S> for ($($v,)+) {}
+        impl<S: StreamTag, $($v: Handoff<S>),+> seal::Sealed<S> for ($($v,)+) {}
         #[diagnostic::do_not_recommend]
         impl<S: StreamTag, $($v: Handoff<S>),+> Handoff<S> for ($($v,)+) {
             type To<S2: StreamTag> = ($($v::To<S2>,)+);

@@ -289,4 +289,3 @@ impl<T: DType, S: StreamTag> fmt::Debug for HostBuffer<T, S> {
         print_list("HostBuffer", self, f)
     }
 }
-

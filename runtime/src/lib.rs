@@ -56,13 +56,13 @@ pub use device::Device;
 pub use device_buffer::{DeviceBuffer, HostReadable};
 pub use dtype::{Bool8, DType, F8E4M3, F8E5M2, Init, PodElement};
 pub use error::{Error, Failure, Fault, Operation, Requirement};
-pub use escrow_macros::{DType, DevicePassable, kernels};
+pub use escrow_macros::{DType, DevicePassable};
 pub use flight::{HostMemory, InFlight, OnHost};
 pub use handoff::Handoff;
 pub use host::HostBuffer;
 pub use kernel::{
-    ArgCheck, DeviceLayout, DevicePassable, DeviceRead, DeviceWrite, Dim, KernelLen, KernelOut, KernelSpan, KernelSpanMut,
-    Launch, Share,
+    ArgCheck, DeviceLayout, DevicePassable, DeviceRead, DeviceWrite, Dim, KernelLen, KernelOut, KernelSpan,
+    KernelSpanMut, Launch, Share, kernels,
 };
 pub use operand::{AnyStream, CopyDst, CopySrc, SameElem, SameStream};
 pub use pointer::{DevicePtr, HostPtr, TrustedPtr};

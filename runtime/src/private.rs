@@ -11,8 +11,6 @@ pub use crate::tag::{Dyn, StreamTag};
 pub use crate::context::DeviceContext;
 pub use crate::device::Device;
 pub use crate::error::Fault;
-pub use crate::kernel::call::{
-    Arg, Call, CpuBody, LaunchNumber, SpanLen, Visit, dim, holds, launch, number, span_len,
-};
+pub use crate::kernel::call::{Arg, Call, CpuBody, LaunchNumber, SpanLen, Visit, dim, holds, launch, number, span_len};
 pub use crate::kernel::{DeviceRead, DeviceWrite, KernelOut, KernelSpan, KernelSpanMut, Launch, Share};
 pub use crate::operand::{SameElem, SameStream};

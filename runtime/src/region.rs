@@ -66,7 +66,7 @@ pub(crate) fn admit(op: Operation, on: &Arc<Stream>, operand: Candidate<'_>) -> 
 /// Bytes of `len` elements.
 pub(crate) fn byte_len<T>(len: usize) -> Result<usize, Error> {
     len.checked_mul(size_of::<T>())
-        .filter(|&bytes| bytes <= isize::MAX as usize)
+        .filter(|&bytes| isize::try_from(bytes).is_ok())
         .ok_or(Error::TooLarge { len, elem_size: size_of::<T>() })
 }
 
@@ -84,16 +84,14 @@ pub(crate) fn resolve(range: &impl RangeBounds<usize>, len: usize) -> Result<(us
     };
     match (start, end) {
         (Some(start), Some(end)) if start <= end && end <= len => Ok((start, end)),
-        (start, end) => {
-            Err(Error::Range { start: start.unwrap_or(usize::MAX), end: end.unwrap_or(usize::MAX), len })
-        }
+        (start, end) => Err(Error::Range { start: start.unwrap_or(usize::MAX), end: end.unwrap_or(usize::MAX), len }),
     }
 }
 
 /// Elements of `U` that `bytes` bytes at `ptr` are, if size and alignment admit it.
 pub(crate) fn view_len<U>(ptr: *const u8, bytes: usize) -> Result<usize, Error> {
     let misalign = if bytes == 0 { 0 } else { ptr.addr() % align_of::<U>() };
-    if misalign != 0 || bytes % size_of::<U>() != 0 {
+    if misalign != 0 || !bytes.is_multiple_of(size_of::<U>()) {
         return Err(Error::Layout {
             bytes,
             size: size_of::<U>() as u32,
@@ -190,11 +188,9 @@ impl<T, S: StreamTag> Region<T, S> {
     pub(crate) fn sub<U>(&self, offset: usize, len: usize) -> Result<Region<U, S>, Error> {
         let held = self.len * size_of::<T>();
         let whole = held / size_of::<U>();
-        let end = offset.checked_add(len).filter(|&end| end <= whole);
-        let Some(end) = end else {
+        if offset.checked_add(len).is_none_or(|end| end > whole) {
             return Err(Error::Range { start: offset, end: offset.saturating_add(len), len: whole });
-        };
-        debug_assert!(end <= whole);
+        }
         // SAFETY: `offset * size_of::<U>() <= held`, which the memory has.
         let ptr = unsafe { self.ptr.cast::<u8>().add(offset * size_of::<U>()) };
         view_len::<U>(ptr.as_ptr(), len * size_of::<U>())?;
@@ -216,15 +212,14 @@ impl<T, S: StreamTag> Region<T, S> {
     /// Takes in a region that [`Region::meets`] said lies behind this one.
     pub(crate) fn extend(&mut self, next: Self) {
         debug_assert!(self.meets(&next));
-        self.len += next.len;
+        let (_, len, _count, _) = next.into_parts(); // one count is enough for both
+        self.len += len;
     }
 
     /// Whether this is all of its block and nothing else holds it.
     pub(crate) fn is_whole(&self) -> bool {
         self.block.as_ref().is_none_or(|block| {
-            block.holders() == 1
-                && block.base() == self.ptr.cast()
-                && block.used() == self.len * size_of::<T>()
+            block.holders() == 1 && block.base() == self.ptr.cast() && block.used() == self.len * size_of::<T>()
         })
     }
 
@@ -237,7 +232,12 @@ impl<T, S: StreamTag> Region<T, S> {
     ///
     /// # Safety
     /// The elements lie in `block` (or there are none), and all pending work on them is ordered before `ctx`.
-    pub(crate) unsafe fn from_parts(ptr: NonNull<T>, len: usize, block: Option<BlockRef>, ctx: DeviceContext<S>) -> Self {
+    pub(crate) unsafe fn from_parts(
+        ptr: NonNull<T>,
+        len: usize,
+        block: Option<BlockRef>,
+        ctx: DeviceContext<S>,
+    ) -> Self {
         Region { ptr, len, block, ctx }
     }
 }

@@ -18,8 +18,8 @@ use crate::tag::{Dyn, StreamTag};
 /// long enough" or "borrowed data escapes".
 pub struct Scope<'scope, 'env: 'scope, S: StreamTag = Dyn> {
     ctx: DeviceContext<S>,
-    scope: PhantomData<&'scope mut &'scope ()>,
-    env: PhantomData<&'env mut &'env ()>,
+    // Invariant in both, as in `std::thread::scope`.
+    lifetimes: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
 }
 
 /// Waits when the scope ends, also while unwinding. It lies in the frame of `scope`, where no user can forget it.
@@ -70,7 +70,7 @@ impl<S: StreamTag> DeviceContext<S> {
     ) -> Result<R, Error> {
         // A worker cannot wait for itself, so it must not lend.
         not_on_worker(Operation::Scope)?;
-        let scope = Scope { ctx: self.clone(), scope: PhantomData, env: PhantomData };
+        let scope = Scope { ctx: self.clone(), lifetimes: PhantomData };
         let mut end = WaitAtEnd(Some(self.stream()));
         let result = f(&scope);
         let waited = end.wait();

@@ -99,9 +99,7 @@ impl<T, S: StreamTag> SharedDeviceBuffer<T, S> {
                 holders => return Err(Error::StillShared { holders }),
             }
             let stream = self.context().stream();
-            block.with_ends(|ends| {
-                ends.iter().try_for_each(|end| stream.come_after(Operation::Share, end.clone()))
-            })?;
+            block.with_ends(|ends| ends.iter().try_for_each(|end| stream.come_after(Operation::Share, end.clone())))?;
             block.unshare();
             Ok(())
         };

@@ -139,7 +139,10 @@ fn bad_input_is_refused_and_nothing_is_lost() {
         assert_eq!(flight.synchronize().unwrap()[..], [3; 8]);
         assert!(matches!(dev.enqueue_copy_from(&foreign), Err(Fault { error: Error::WrongStream { .. }, .. })));
         assert!(matches!(dev.enqueue_copy_to(&mut foreign), Err(Fault { error: Error::WrongStream { .. }, .. })));
-        assert!(matches!(ctx.enqueue_create_buffer_from(&foreign), Err(Fault { error: Error::WrongStream { .. }, .. })));
+        assert!(matches!(
+            ctx.enqueue_create_buffer_from(&foreign),
+            Err(Fault { error: Error::WrongStream { .. }, .. })
+        ));
 
         // Ranges, chunks, views.
         let span = dev.as_span();
@@ -173,7 +176,8 @@ fn bad_input_is_refused_and_nothing_is_lost() {
         assert!(matches!(refused, Err(Error::NotTaken)));
         let (low, high) = host.into_split_at(2).unwrap();
         let Err(Fault { error: Error::Piece, value: low }) = low.take_ptr() else { panic!("a piece") };
-        let Err(Fault { error: Error::NotAdjacent { index: 1 }, value: mut pieces }) = HostBuffer::rejoin([high, low]) else {
+        let Err(Fault { error: Error::NotAdjacent { index: 1 }, value: mut pieces }) = HostBuffer::rejoin([high, low])
+        else {
             panic!("the wrong order")
         };
         pieces.reverse();
@@ -226,11 +230,14 @@ fn sizes_that_cannot_be_are_refused() {
 /// Handoff, sharing and copies between device memory stay on one device; idle host memory goes to any.
 #[test]
 fn devices_do_not_mix() {
-    let (plain, chaos) = (DeviceContext::new(Device::cpu()).unwrap(), DeviceContext::new(Device::cpu_chaos(3)).unwrap());
+    let (plain, chaos) =
+        (DeviceContext::new(Device::cpu()).unwrap(), DeviceContext::new(Device::cpu_chaos(3)).unwrap());
     let mut dev = plain.enqueue_create_buffer_zeroed::<u8>(4).unwrap();
     let mut far = chaos.enqueue_create_buffer_zeroed::<u8>(4).unwrap();
     assert!(matches!(dev.enqueue_copy_from(&far), Err(Fault { error: Error::WrongDevice { .. }, .. })));
-    let Err(Fault { error: Error::WrongDevice { .. }, value: dev }) = plain.handoff(dev, &chaos) else { panic!("handoff") };
+    let Err(Fault { error: Error::WrongDevice { .. }, value: dev }) = plain.handoff(dev, &chaos) else {
+        panic!("handoff")
+    };
     let Err(Fault { error: Error::WrongDevice { .. }, value: mut dev }) = dev.reassign_ownership_to(&chaos) else {
         panic!("reassign")
     };

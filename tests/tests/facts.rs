@@ -4,9 +4,9 @@ use std::mem::MaybeUninit;
 use std::rc::Rc;
 
 use escrow::{
-    AnyStream, Bool8, Device, DeviceBuffer, DeviceContext, DevicePtr, DeviceSpan, DeviceSpanMut, Dyn, Error, F8E4M3, F8E5M2,
-    Failure, Fault, HostBuffer, HostPtr, HostSpan, HostSpanMut, InFlight, Operation, PodElement, Recorded, Requirement,
-    Scope, SharedDeviceBuffer, SharedHostBuffer, TrustedPtr,
+    AnyStream, Bool8, Device, DeviceBuffer, DeviceContext, DevicePtr, DeviceSpan, DeviceSpanMut, Dyn, Error, F8E4M3,
+    F8E5M2, Failure, Fault, HostBuffer, HostPtr, HostSpan, HostSpanMut, InFlight, Operation, PodElement, Recorded,
+    Requirement, Scope, SharedDeviceBuffer, SharedHostBuffer, TrustedPtr,
 };
 use static_assertions::{assert_impl_all, assert_not_impl_any, const_assert};
 

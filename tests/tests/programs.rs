@@ -4,8 +4,9 @@ use std::mem::{self, MaybeUninit};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use escrow::{
-    Device, DeviceBuffer, DeviceContext, DevicePassable, DeviceSpan, DeviceSpanMut, DeviceWrite, DType, Dyn, Error, Fault,
-    HostBuffer, InFlight, KernelSpanMut, SameElem, SameStream, Share, SharedDeviceBuffer, SharedHostBuffer, StreamTag,
+    DType, Device, DeviceBuffer, DeviceContext, DevicePassable, DeviceSpan, DeviceSpanMut, DeviceWrite, Dyn, Error,
+    Fault, HostBuffer, InFlight, KernelSpanMut, SameElem, SameStream, Share, SharedDeviceBuffer, SharedHostBuffer,
+    StreamTag,
 };
 
 #[escrow::kernels(pub struct Kernels)]

@@ -1,6 +1,6 @@
 // Rule: the elements of a share do not outlive it.
 // Instead: use them inside of the body.
-//~ -
+//~ E0621
 //~ right: pass/kernels.rs
 use escrow::{KernelSpanMut, Share};
 

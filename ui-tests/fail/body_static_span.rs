@@ -1,6 +1,6 @@
 // Rule: memory that a body gets is its own only until it returns.
 // Instead: `KernelSpanMut<'_, f32>`.
-//~ -
+//~ E0521
 //~ right: pass/kernels.rs
 use escrow::{KernelSpanMut, Share};
 

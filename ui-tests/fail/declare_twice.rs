@@ -1,6 +1,6 @@
 // Rule: a set has one kernel of a name.
 // Instead: another name.
-//~ -
+//~ - E0592
 //~ right: pass/kernels.rs
 #[escrow::kernels(struct Kernels)]
 unsafe extern "kernel" {

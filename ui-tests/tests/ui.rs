@@ -8,8 +8,23 @@ use std::path::{Path, PathBuf};
 
 /// Names that no user has to know, and no message may speak of.
 const INTERNAL: &[&str] = &[
-    "Admitted", "ArgCheck", "Candidate", "Counted", "CpuBody", "Escrowed", "FieldLayout", "Geometry", "PrintStruct",
-    "Region", "Sealed", "SpanLen", "Text<", "Visit", "Window", "__", "candidate",
+    "Admitted",
+    "ArgCheck",
+    "Candidate",
+    "Counted",
+    "CpuBody",
+    "Escrowed",
+    "FieldLayout",
+    "Geometry",
+    "PrintStruct",
+    "Region",
+    "Sealed",
+    "SpanLen",
+    "Text<",
+    "Visit",
+    "Window",
+    "__",
+    "candidate",
 ];
 
 /// The longest first message, in lines, without the quotations of this library's source that end many.
@@ -111,9 +126,9 @@ fn every_program_ends_in_the_errors_it_says() {
         for (at, line) in source.lines().enumerate() {
             let Some((code, said)) = line.split_once(" //~ ") else { continue };
             let place = format!("--> fail/{name}.rs:{}:", at + 1);
-            let refused = stderr.split("\n\n").any(|error| {
-                error.starts_with(&format!("error[{}]", said.trim())) && error.contains(&place)
-            });
+            let refused = stderr
+                .split("\n\n")
+                .any(|error| error.starts_with(&format!("error[{}]", said.trim())) && error.contains(&place));
             if !refused {
                 let _ = writeln!(faults, "{name}: nothing refuses line {}, `{}`", at + 1, code.trim());
             }
@@ -144,7 +159,10 @@ fn messages_speak_of_nothing_internal() {
         for line in program.stderr.lines() {
             // Quotations of source, the user's or this library's.
             let text = line.trim_start();
-            if text.starts_with("--> ") || text.starts_with(|first: char| first.is_ascii_digit() || first == '|') || text.starts_with("...") {
+            if text.starts_with("--> ")
+                || text.starts_with(|first: char| first.is_ascii_digit() || first == '|')
+                || text.starts_with("...")
+            {
                 continue;
             }
             // Who implements a closed trait is told by rustc which trait keeps it closed.

@@ -88,7 +88,8 @@ fn developed(light: f64) -> f64 {
 
 /// A number from 0 to 1 for a point of the lattice.
 fn hash(x: i32, y: i32, seed: u32) -> f64 {
-    let mut h = (x as u32).wrapping_mul(0x8da6_b343) ^ (y as u32).wrapping_mul(0xd816_3841) ^ seed.wrapping_mul(0xcb1a_b31f);
+    let mut h =
+        (x as u32).wrapping_mul(0x8da6_b343) ^ (y as u32).wrapping_mul(0xd816_3841) ^ seed.wrapping_mul(0xcb1a_b31f);
     h = (h ^ (h >> 16)).wrapping_mul(0x7feb_352d);
     h = (h ^ (h >> 15)).wrapping_mul(0x846c_a68b);
     f64::from(h ^ (h >> 16)) / f64::from(u32::MAX)
@@ -179,9 +180,9 @@ fn ground(point: [f64; 3], distance: f64, direction: [f64; 3]) -> Color {
     let steep = (1.0 + gx * gx + gz * gz).sqrt();
     let light = ((SUN[1] - gx * SUN[0] - gz * SUN[2]) / steep).max(0.0);
     // Whether a mountain stands before the sun.
-    let shaded = (1..24).map(|i| 0.09 * f64::from(i) * (1.0 + 0.06 * f64::from(i))).any(|far| {
-        height + far * SUN[1] + 0.01 < land(x + far * SUN[0], z + far * SUN[2], 6)
-    });
+    let shaded = (1..24)
+        .map(|i| 0.09 * f64::from(i) * (1.0 + 0.06 * f64::from(i)))
+        .any(|far| height + far * SUN[1] + 0.01 < land(x + far * SUN[0], z + far * SUN[2], 6));
     let sun = if shaded { 0.06 } else { light };
 
     let grain = fractal(9.0 * x, 9.0 * z, 5, 70);
@@ -234,7 +235,8 @@ fn water(u: f64, v: f64, eye: [f64; 3], direction: [f64; 3]) -> Color {
     let calm = step(0.35, 0.65, fractal(0.7 * x, 0.5 * z, 4, 120));
     let strength = (0.012 + 0.05 * calm) / (1.0 + 0.35 * far);
     let ripple = |seed| 2.0 * fractal(9.0 * x, 26.0 * z, 4, seed) - 0.94;
-    let mut mirrored = [direction[0] + 0.4 * strength * ripple(130), -direction[1] + strength * ripple(140), direction[2]];
+    let mut mirrored =
+        [direction[0] + 0.4 * strength * ripple(130), -direction[1] + strength * ripple(140), direction[2]];
     mirrored[1] = mirrored[1].max(0.004);
     let mut image = look([x, 0.0, z], mirrored);
     if let Some(boat) = boat(u + 0.3 * strength * ripple(150), 2.0 * -0.0395 - v + strength * ripple(160), 0.0) {

@@ -34,14 +34,7 @@ unsafe extern "kernel" {
     );
 }
 
-fn rows(
-    share: &mut Share<'_>,
-    row_len: u32,
-    channels: u32,
-    src: &[u16],
-    weights: &[f32],
-    out: KernelSpanMut<'_, f32>,
-) {
+fn rows(share: &mut Share<'_>, row_len: u32, channels: u32, src: &[u16], weights: &[f32], out: KernelSpanMut<'_, f32>) {
     let first = share.range().start;
     passes::row_pass(first, out.own(share), row_len as usize, channels as usize, src, weights);
 }

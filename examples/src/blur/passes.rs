@@ -77,16 +77,13 @@ impl<'a> Stack<'a> {
 }
 
 /// Divides a share of a picture at the ends of rows: the row, the columns, and their part of the share.
-fn by_rows<T>(
-    first: usize,
-    share: &mut [T],
-    row_len: usize,
-) -> impl Iterator<Item = (usize, Range<usize>, &mut [T])> {
+fn by_rows<T>(first: usize, share: &mut [T], row_len: usize) -> impl Iterator<Item = (usize, Range<usize>, &mut [T])> {
     let (row, column) = (first / row_len, first % row_len);
     let (head, rest) = share.split_at_mut(share.len().min(row_len - column));
-    iter::once((column, head)).chain(rest.chunks_mut(row_len).map(|part| (0, part))).zip(row..).map(
-        |((column, part), row)| (row, column..column + part.len(), part),
-    )
+    iter::once((column, head))
+        .chain(rest.chunks_mut(row_len).map(|part| (0, part)))
+        .zip(row..)
+        .map(|((column, part), row)| (row, column..column + part.len(), part))
 }
 
 /// Fills `window` with the samples `columns` of a row and `radius` pixels to both sides; over the ends of the row, its

@@ -40,14 +40,13 @@ impl PictureFile {
         decoder.set_transformations(png::Transformations::EXPAND);
         let mut size = (0, 0);
         let too_large = |(width, height)| BlurError::TooLarge { path: path.to_owned(), width, height };
-        let reader = decoder
-            .read_header_info()
-            .map(|info| size = info.size())
-            .and_then(|()| decoder.read_info())
-            .map_err(|why| match why {
-                DecodingError::LimitsExceeded => too_large(size),
-                why => BlurError::Broken(path.to_owned(), why),
-            })?;
+        let reader =
+            decoder.read_header_info().map(|info| size = info.size()).and_then(|()| decoder.read_info()).map_err(
+                |why| match why {
+                    DecodingError::LimitsExceeded => too_large(size),
+                    why => BlurError::Broken(path.to_owned(), why),
+                },
+            )?;
         let (color, depth) = reader.output_color_type();
         let depth = if depth == BitDepth::Sixteen { Depth::Sixteen } else { Depth::Eight };
         let layout = Layout::new(size.0, size.1, color.samples() as u32, depth).ok_or_else(|| too_large(size))?;

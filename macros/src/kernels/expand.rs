@@ -448,7 +448,7 @@ impl<'a> Method<'a> {
                 type Args<'k> = (#(#types,)*);
                 const SINGLE: ::core::primitive::bool = #single;
                 #[inline]
-                unsafe fn run<'k>(#share: &mut #k::Share<'_>, (#(#names,)*): Self::Args<'k>) {
+                unsafe fn run(#share: &mut #k::Share<'_>, (#(#names,)*): Self::Args<'_>) {
                     // SAFETY: a `single` body is called once, so its spans are its own. The declaration, or the caller of
                     // an `unsafe fn`, promises what a body that is an `unsafe fn` asks for.
                     unsafe { #call }

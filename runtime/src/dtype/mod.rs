@@ -19,7 +19,7 @@ pub use pod::PodElement;
 /// nothing that reads accepts such a buffer. Every [`DType`] is `Init`.
 ///
 /// # Safety
-/// The type is not `MaybeUninit` and contains none.
+/// The type is a [`DType`], and not `MaybeUninit`.
 #[diagnostic::on_unimplemented(
     message = "device memory of `{Self}` is read here, but nothing has written it yet",
     label = "never written",

@@ -126,7 +126,7 @@ pub trait CpuBody {
     ///
     /// # Safety
     /// If `SINGLE`: this is the only call of the launch.
-    unsafe fn run<'k>(share: &mut Share<'_>, args: Self::Args<'k>);
+    unsafe fn run(share: &mut Share<'_>, args: Self::Args<'_>);
 }
 
 /// Runs one share.
@@ -285,7 +285,7 @@ impl<'c, S: StreamTag> Call<'c, S> {
     /// Enqueues the launch; nothing for one without threads.
     ///
     /// # Safety
-    /// `args` come from arguments of this call: all that [`pass`](Call::pass) has visited, and those that this call
+    /// The arguments come from arguments of this call: all that [`pass`](Call::pass) has visited, and those that this call
     /// admitted; those to be written, from [`write`](Call::write) and [`out`](Call::out). Run for this geometry the body
     /// makes no access outside of them, and no two threads race.
     #[inline]

@@ -59,30 +59,30 @@ pub use call::ArgCheck;
 /// # Parameters
 /// | declared | passed | the Rust body gets |
 /// |---|---|---|
-/// | `x: &[T]` | `&` of a [`DeviceBuffer`](crate::DeviceBuffer), [`SharedDeviceBuffer`](crate::SharedDeviceBuffer) or span | `&[T]` |
-/// | `y: &mut [T]` | `&mut` of a `DeviceBuffer` or [`DeviceSpanMut`](crate::DeviceSpanMut) | [`KernelSpanMut<'_, T>`](KernelSpanMut), or `&mut [T]` if `single` |
+/// | `x: &[T]` | `&` of a `DeviceBuffer`, `SharedDeviceBuffer` or span | `&[T]` |
+/// | `y: &mut [T]` | `&mut` of a `DeviceBuffer` or `DeviceSpanMut` | `KernelSpanMut<'_, T>`, or `&mut [T]` if `single` |
 /// | `#[out(each)] y: &mut [T]` | by value: `DeviceBuffer<MaybeUninit<T>>`, which comes back as `DeviceBuffer<T>`; `&mut DeviceBuffer<T>`; `DeviceSpanMut` | the same |
 /// | `#[len_of(y)] n: u32` | nothing: it is filled in | the number |
-/// | `p: P`, anything else | [`DevicePassable`] by value | a number itself, `NameBody<'_>` for a struct `Name` |
+/// | `p: P`, anything else | `DevicePassable` by value | a number itself, `NameBody<'_>` for a struct `Name` |
 ///
 /// `#[out(each)]` says that thread `i` writes element `i`, so a launch with fewer threads than elements is
-/// [`Error::Geometry`](crate::Error::Geometry). `#[out(all)]` promises that every launch that the declaration admits
+/// `Error::Geometry`. `#[out(all)]` promises that every launch that the declaration admits
 /// writes all elements.
-/// Several `out` arguments come back as a tuple, and on failure as they were, in the [`Fault`](crate::Fault). A struct
+/// Several `out` arguments come back as a tuple, and on failure as they were, in the `Fault`. A struct
 /// of spans names the launching stream: `safe fn f<S>(p: Params<'_, S>)`. `len_of`, `cover` and `requires` see into it:
 /// `p.src`, `p.src.len()`.
 ///
 /// # Attributes of a kernel
-/// - `#[cpu(path)]`: the Rust body. It is called with a [`Share`] and the parameters, on several threads. With
+/// - `#[cpu(path)]`: the Rust body. It is called with a `Share` and the parameters, on several threads. With
 ///   `#[cpu(single path)]` it is called once, without a share, and spans that it writes are `&mut [T]`. On the CPU device
-///   a kernel without a body is [`Error::NoBody`](crate::Error::NoBody). The body may be an `unsafe fn`: what it asks for is part of the
-///   promise.
-/// - `#[requires(condition)]`: else the call is [`Error::Requires`](crate::Error::Requires).
+///   a kernel without a body is `Error::NoBody`. The body may be an `unsafe fn`: what it asks
+///   for is part of the promise.
+/// - `#[requires(condition)]`: else the call is `Error::Requires`.
 /// - `#[launch(cover(y))]`: one thread for each element of `y`, in blocks of 256.
 /// - `#[launch(grid(..), block(..), shared(..))]`: computed from the parameters, in one to three dimensions.
-/// - `#[launch(max(grid = .., block = .., shared = ..))]`: the method takes a [`Launch`] behind the context, which must
+/// - `#[launch(max(grid = .., block = .., shared = ..))]`: the method takes a `Launch` behind the context, which must
 ///   not exceed these in any dimension; `grid = (a, b)` admits two dimensions.
-/// - None, for an `unsafe fn` only: the method takes any [`Launch`].
+/// - None, for an `unsafe fn` only: the method takes any `Launch`.
 ///
 /// ```compile_fail,E0521
 /// # use escrow::{KernelSpanMut, Share};
@@ -94,5 +94,6 @@ pub use call::ArgCheck;
 /// }
 /// fn keep(_: &mut Share<'_>, x: &'static [f32], _: KernelSpanMut<'_, f32>) {} // device memory is not for keeps
 /// ```
+pub use escrow_macros::kernels;
 pub use launch::{Dim, Launch};
 pub use passable::{DeviceLayout, DevicePassable, KernelLen};

@@ -162,7 +162,13 @@ pub fn on<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, op: &Op, stream: usize, 
         slot.data.fill(value);
         slot.lost = false;
     }
-    assert_eq!(slot.data.len(), match &slot.real { Dev(dev) => dev.len(), _ => unreachable!() });
+    assert_eq!(
+        slot.data.len(),
+        match &slot.real {
+            Dev(dev) => dev.len(),
+            _ => unreachable!(),
+        }
+    );
     here.slots.push(slot);
 }
 
@@ -342,9 +348,8 @@ pub fn rejoin<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, blocks: &mut Blocks,
         1 => slots.extend(here.take(op.b, |slot| matches!(slot.real, Host(_)))),
         _ => {}
     }
-    let meets = |pair: &[Slot<T, S>]| {
-        pair[0].block == pair[1].block && pair[0].offset + pair[0].data.len() == pair[1].offset
-    };
+    let meets =
+        |pair: &[Slot<T, S>]| pair[0].block == pair[1].block && pair[0].offset + pair[0].data.len() == pair[1].offset;
     let gap = slots.windows(2).position(|pair| !meets(pair)).map(|at| at + 1);
     let mut rest = Vec::new();
     let mut pieces = Vec::new();

@@ -56,7 +56,8 @@ fn step<T: Elem, S: StreamTag, Q: StreamTag>(
             here.push(Host(host), data, stream, blocks.create(op.length()));
         }
         Kind::CreateHostFrom => {
-            let data: Vec<T> = (0..op.length() as u64).map(|i| T::make(op.value ^ i.wrapping_mul(0x0101_0307))).collect();
+            let data: Vec<T> =
+                (0..op.length() as u64).map(|i| T::make(op.value ^ i.wrapping_mul(0x0101_0307))).collect();
             let host = ctx.create_host_buffer_from(&data).unwrap();
             here.push(Host(host), data, stream, blocks.create(op.length()));
         }
@@ -160,7 +161,8 @@ fn create_from<T: Elem, S: StreamTag>(
     stream: usize,
     ctx: &DeviceContext<S>,
 ) {
-    let Some(mut slot) = here.take(op.a, |slot| matches!(slot.real, Host(_) | Flight(_) | Dev(_) | SharedHost(_) | SharedDev(_)))
+    let Some(mut slot) =
+        here.take(op.a, |slot| matches!(slot.real, Host(_) | Flight(_) | Dev(_) | SharedHost(_) | SharedDev(_)))
     else {
         return;
     };
@@ -257,7 +259,9 @@ fn copy_error<T: Elem, S: StreamTag>(receiver: &Slot<T, S>, operand: &Slot<T, S>
 }
 
 fn copy_to<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, op: &Op) {
-    let Some(mut a) = here.take(op.a, |slot| matches!(slot.real, Host(_) | Flight(_) | Dev(_) | SharedDev(_))) else { return };
+    let Some(mut a) = here.take(op.a, |slot| matches!(slot.real, Host(_) | Flight(_) | Dev(_) | SharedDev(_))) else {
+        return;
+    };
     if let Some(mut b) = here.take(op.b, |slot| matches!(slot.real, Host(_) | Flight(_) | Dev(_))) {
         let error = copy_error(&a, &b);
         let joins = matches!(b.real, Host(_));
@@ -278,7 +282,9 @@ fn copy_to<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, op: &Op) {
 }
 
 fn copy_from<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, op: &Op) {
-    let Some(mut a) = here.take(op.a, |slot| matches!(slot.real, Host(_) | Flight(_) | Dev(_) | Raw(_))) else { return };
+    let Some(mut a) = here.take(op.a, |slot| matches!(slot.real, Host(_) | Flight(_) | Dev(_) | Raw(_))) else {
+        return;
+    };
     if let Some(mut b) =
         here.take(op.b, |slot| matches!(slot.real, Host(_) | Flight(_) | Dev(_) | SharedHost(_) | SharedDev(_)))
     {
@@ -307,7 +313,9 @@ fn copy_from<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, op: &Op) {
 
 fn fill<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, op: &Op) {
     let value = T::make(op.value);
-    let Some(mut slot) = here.take(op.a, |slot| matches!(slot.real, Host(_) | Flight(_) | Dev(_) | Raw(_))) else { return };
+    let Some(mut slot) = here.take(op.a, |slot| matches!(slot.real, Host(_) | Flight(_) | Dev(_) | Raw(_))) else {
+        return;
+    };
     let raw = matches!(slot.real, Raw(_));
     slot.real = match slot.real {
         Host(host) => Flight(host.enqueue_fill(value).unwrap()),
@@ -455,7 +463,8 @@ fn finish<T: Elem, S: StreamTag>(mut pool: Pool<T, S>) {
     while let Some(mut slot) = pool.slots.pop() {
         let failed = pool.failed[slot.ctx];
         match slot.real {
-            Flight(flight) => match expect(flight.synchronize().map_err(Error::from), failed.then_some("StreamFailed")) {
+            Flight(flight) => match expect(flight.synchronize().map_err(Error::from), failed.then_some("StreamFailed"))
+            {
                 Some(host) => slot.real = Host(host),
                 None => continue,
             },

@@ -1,11 +1,11 @@
 // Rule: only a launch makes a share.
 // Instead: let the device call the body.
-//~ E0451
+//~ E0624
 //~ right: pass/kernels.rs
 use escrow::Share;
 
 fn make() -> Share<'static> {
-    Share { range: 0..8, threads: 8, stays: std::marker::PhantomData }
+    unsafe { Share::new(0..8, 8) }
 }
 
 fn main() {}

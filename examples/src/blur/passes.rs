@@ -8,6 +8,8 @@ use std::ops::Range;
 
 /// Samples that are summed side by side: whole pixels of 1 to 4 channels, and what fits the vector registers.
 const BLOCK: usize = 48;
+/// Samples of a row that the pass along the columns takes at a time, so that they stay in the cache.
+const STRIPE: usize = 16 * BLOCK;
 
 /// The pass along the rows, for the elements of `out` from `first` on.
 pub(super) fn row_pass(first: usize, out: &mut [f32], row_len: usize, channels: usize, src: &[u16], weights: &[f32]) {
@@ -33,19 +35,24 @@ pub(super) fn column_pass(
     src: &Stack<'_>,
     weights: &[f32],
 ) {
-    for (row, columns, out) in by_rows(first, out, row_len) {
-        // From the start of a pixel, since its colours need its alpha.
-        let start = columns.start - columns.start % channels;
-        for column in (start..columns.end).step_by(BLOCK) {
-            let len = BLOCK.min(row_len - column);
-            let mut sums = sum(len, weights, |tap| &src.row(row, tap, row_len)[column..]);
-            let sums = &mut sums[..len];
-            straighten(sums, channels);
-            let (from, to) = (column.max(columns.start), (column + len).min(columns.end));
-            let out = &mut out[from - columns.start..to - columns.start];
-            for (out, sum) in out.iter_mut().zip(&sums[from - column..]) {
-                // To the nearest, halves up. The sum of the weights may be a little more than 1.
-                *out = (sum.min(max) + 0.5) as u16;
+    let mut parts: Vec<_> = by_rows(first, out, row_len).collect();
+    // All rows of the share before the next columns: each row is read for all the rows around it.
+    for stripe in (0..row_len).step_by(STRIPE) {
+        for (row, columns, out) in &mut parts {
+            for column in (stripe..row_len.min(stripe + STRIPE)).step_by(BLOCK) {
+                let len = BLOCK.min(row_len - column);
+                // A share may end within a pixel, but colours need their alpha: sums are of whole blocks.
+                let (from, to) = (column.max(columns.start), (column + len).min(columns.end));
+                if from >= to {
+                    continue;
+                }
+                let mut sums = sum(len, weights, |tap| &src.row(*row, tap, row_len)[column..]);
+                straighten(&mut sums[..len], channels);
+                let out = &mut out[from - columns.start..to - columns.start];
+                for (out, sum) in out.iter_mut().zip(&sums[from - column..]) {
+                    // To the nearest, halves up. The sum of the weights may be a little more than 1.
+                    *out = (sum.min(max) + 0.5) as u16;
+                }
             }
         }
     }
@@ -101,7 +108,9 @@ fn widen(row: &[u16], columns: Range<usize>, channels: usize, radius: usize, win
     if has_alpha(channels) {
         for pixel in window.chunks_exact_mut(channels) {
             if let [colors @ .., alpha] = pixel {
-                colors.iter_mut().for_each(|color| *color *= *alpha);
+                for color in colors {
+                    *color *= *alpha;
+                }
             }
         }
     }
@@ -114,7 +123,9 @@ fn straighten(sums: &mut [f32], channels: usize) {
             if let [colors @ .., alpha] = pixel
                 && *alpha > 0.0
             {
-                colors.iter_mut().for_each(|color| *color /= *alpha);
+                for color in colors {
+                    *color /= *alpha;
+                }
             }
         }
     }

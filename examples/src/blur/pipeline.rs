@@ -29,6 +29,8 @@ escrow::streams! {
 const AHEAD: usize = 4;
 /// Samples of a strip, if nothing else decides. Small enough for the caches, large enough to be worth the calls.
 const STRIP_SAMPLES: usize = 1 << 18;
+/// Rows that a strip has at least, or it would read more rows of its neighbours than of its own.
+const STRIP_ROWS: usize = 64;
 
 /// The two streams of a device, and the kernels.
 #[derive(Debug)]
@@ -73,8 +75,7 @@ impl Blur {
     /// Rows of the strips that a picture is best cut into.
     pub fn strip_rows(layout: &Layout, gaussian: &Gaussian) -> usize {
         let rows = STRIP_SAMPLES.div_ceil(layout.row_len() as usize);
-        // A large radius would make strips that are blurred faster than they are set up; two neighbours are read anyway.
-        rows.max(gaussian.radius()).min(layout.height() as usize)
+        rows.max(STRIP_ROWS).max(gaussian.radius()).min(layout.height() as usize)
     }
 
     /// Blurs a picture in strips of about `strip_rows` rows, in its own memory. Calls `done` with the number of rows

@@ -79,14 +79,4 @@ impl Numbers {
         x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         x ^ (x >> 31)
     }
-
-    /// Samples up to `max`, one in four of them 0 or `max`.
-    pub fn samples(&mut self, len: usize, max: u16) -> Vec<u16> {
-        let mut sample = || match self.next() {
-            x if x.is_multiple_of(8) => 0,
-            x if x % 8 == 1 => max,
-            x => ((x >> 16) % (u64::from(max) + 1)) as u16,
-        };
-        (0..len).map(|_| sample()).collect()
-    }
 }

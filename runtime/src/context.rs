@@ -37,6 +37,17 @@ use crate::wait::{Flight, Recorded};
 /// assert_eq!(host[3], 4.0);
 /// # Ok(()) }
 /// ```
+///
+/// A wait gives back what its own stream has. Where the tags differ that is a compile error, else [`Error::WrongStream`]:
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext, Error, HostBuffer, InFlight};
+/// escrow::streams! { Upload, Compute }
+/// fn land(compute: &DeviceContext<Compute>, host: InFlight<HostBuffer<f32, Upload>>) -> Result<(), Error> {
+///     compute.synchronize(host)?; // says nothing of `Upload`
+///     Ok(())
+/// }
+/// ```
 pub struct DeviceContext<S: StreamTag = Dyn> {
     stream: Arc<Stream>,
     tag: PhantomData<S>,
@@ -58,6 +69,16 @@ impl<S: StreamTag> fmt::Debug for DeviceContext<S> {
 impl DeviceContext<Dyn> {
     /// A new stream without a name.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, InFlight};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// let ctx = DeviceContext::new(Device::cpu())?;
+    /// let same = ctx.clone();
+    /// let filled = ctx.create_host_buffer::<u8>(2)?.enqueue_fill(3)?;
+    /// assert_eq!(same.synchronize(filled)?[..], [3, 3]); // a clone is the same stream
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Thread`] if the system has no thread for it, [`Error::Setting`] if an environment variable of the
     /// device cannot be used.
@@ -69,6 +90,16 @@ impl DeviceContext<Dyn> {
 impl<S: StreamTag> DeviceContext<S> {
     /// A new stream with the name `tag`. Several streams may bear one name.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, HostBuffer};
+    /// escrow::streams! { Upload }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// let up = DeviceContext::tagged(Upload, Device::cpu())?;
+    /// let staging: HostBuffer<f32, Upload> = up.create_host_buffer(16)?;
+    /// assert_eq!(staging.len(), 16);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As for [`DeviceContext::new`].
     pub fn tagged(tag: S, device: Device) -> Result<Self, Error> {
@@ -77,16 +108,53 @@ impl<S: StreamTag> DeviceContext<S> {
     }
 
     /// Another stream on the same device, without a name.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let other = ctx.fork()?;
+    /// assert_eq!(other.device(), ctx.device());
+    /// let one = ctx.enqueue_create_buffer_zeroed::<u32>(4)?; // these two may run
+    /// let two = other.enqueue_create_buffer_zeroed::<u32>(4)?; // side by side
+    /// assert_eq!(one.to_vec()?, two.to_vec()?);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`DeviceContext::new`].
     pub fn fork(&self) -> Result<DeviceContext<Dyn>, Error> {
         self.fork_tagged(Dyn)
     }
 
     /// Another stream on the same device, with the name `tag`.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, DeviceBuffer};
+    /// escrow::streams! { Compute }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let compute = ctx.fork_tagged(Compute)?;
+    /// let dev: DeviceBuffer<f32, Compute> = compute.enqueue_create_buffer_zeroed(4)?;
+    /// assert_eq!(dev.context().device(), ctx.device());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`DeviceContext::new`].
     pub fn fork_tagged<S2: StreamTag>(&self, tag: S2) -> Result<DeviceContext<S2>, Error> {
         DeviceContext::tagged(tag, self.device().clone())
     }
 
     /// The device that this stream runs on.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// assert_eq!(*ctx.device(), Device::cpu());
+    /// # Ok(()) }
+    /// ```
     pub fn device(&self) -> &Device {
         self.stream.device()
     }
@@ -110,6 +178,16 @@ impl<S: StreamTag> DeviceContext<S> {
     ///
     /// Does not wait for the stream.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut host = ctx.create_host_buffer::<u16>(3)?;
+    /// host.fill(7); // at once: nothing is pending on new memory
+    /// assert_eq!(host[..], [7, 7, 7]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::TooLarge`].
     pub fn create_host_buffer<T: DType>(&self, len: usize) -> Result<HostBuffer<T, S>, Error> {
@@ -119,6 +197,15 @@ impl<S: StreamTag> DeviceContext<S> {
     }
 
     /// Pinned host memory with a copy of `src`, made before the call returns.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let host = ctx.create_host_buffer_from(&[1u8, 2, 3])?;
+    /// assert_eq!(host.iter().sum::<u8>(), 6);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As for [`create_host_buffer`](DeviceContext::create_host_buffer).
@@ -153,7 +240,16 @@ impl<S: StreamTag> DeviceContext<S> {
         Ok(DeviceBuffer::from_region(Region::new(self, Place::Device, len)?))
     }
 
-    /// Device memory of `len` elements, filled with zeros on this stream.
+    /// Device memory of `len` elements, filled with zeros on this stream. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<i64>(3)?;
+    /// assert_eq!(dev.to_vec()?, [0; 3]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::TooLarge`].
@@ -164,7 +260,18 @@ impl<S: StreamTag> DeviceContext<S> {
     }
 
     /// Device memory with a copy of `src`: `(DeviceBuffer, InFlight<HostBuffer>)` for a host buffer that moves in,
-    /// `DeviceBuffer` for device, shared or lent memory.
+    /// `DeviceBuffer` for device, shared or lent memory. It has as many elements as `src`. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let host = ctx.create_host_buffer_from(&[1u8, 2])?;
+    /// let (first, host) = ctx.enqueue_create_buffer_from(host)?; // moved in: comes back in flight
+    /// let second = ctx.enqueue_create_buffer_from(&first)?;      // borrowed: nothing to give back
+    /// assert_eq!(second.to_vec()?, ctx.synchronize(host)?[..]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::WrongStream`], [`Error::WrongDevice`]; a host buffer comes back in the
@@ -191,6 +298,19 @@ impl<S: StreamTag> DeviceContext<S> {
     /// Moves `values` from this stream to that of `to`, with one event edge for all of them: what `to` does with them
     /// from now on comes after what this stream did. Takes device buffers and in-flight host buffers, also in tuples,
     /// arrays, `Vec`s and `Option`s. To the same stream it costs nothing. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let compute = ctx.fork()?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<f32>(4)?;
+    /// let host = ctx.create_host_buffer::<f32>(4)?.enqueue_fill(2.0)?;
+    /// let (mut dev, host) = ctx.handoff((dev, host), &compute)?; // one edge for both
+    /// let host = dev.enqueue_copy_from(host)?;                   // on `compute`, behind the fill
+    /// assert_eq!(compute.synchronize(host)?[..], dev.to_vec()?);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::WrongStream`] if one of the values is on another stream, [`Error::WrongDevice`] if the two contexts
@@ -220,6 +340,18 @@ impl<S: StreamTag> DeviceContext<S> {
     /// Marks the point behind `values`, so that [`Recorded::wait`] waits for that point only and not for what is
     /// enqueued later. Does not block.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let first = ctx.create_host_buffer::<u8>(2)?.enqueue_fill(1)?;
+    /// let first = ctx.record(first)?;
+    /// let second = ctx.create_host_buffer::<u8>(2)?.enqueue_fill(2)?;
+    /// assert_eq!(first.wait()?[..], [1, 1]); // whether or not the second fill has run
+    /// assert_eq!(ctx.synchronize(second)?[..], [2, 2]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::WrongStream`]; the values come back.
     pub fn record<V: Flight<S>>(&self, values: V) -> Result<Recorded<V, S>, Fault<V>> {
@@ -235,6 +367,18 @@ impl<S: StreamTag> DeviceContext<S> {
     /// Waits until the stream has done all that was enqueued so far, and gives in-flight host memory back. Takes
     /// `InFlight` values, also in tuples, arrays, `Vec`s and `Option`s: all identities are compared first, then one wait
     /// serves all. Of `()`, an empty `Vec` or `None` it still waits. **Blocks.**
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let a = ctx.create_host_buffer::<u8>(1)?.enqueue_fill(1)?;
+    /// let b = ctx.create_host_buffer::<u8>(1)?.enqueue_fill(2)?;
+    /// let (a, b) = ctx.synchronize((a, b))?; // one wait for both
+    /// assert_eq!(a[0] + b[0], 3);
+    /// ctx.synchronize(())?; // nothing to give back, and waits all the same
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::WrongStream`], nothing was waited for; [`Error::StreamFailed`] if the stream failed. Either way all

@@ -27,6 +27,12 @@ impl Device {
     /// and kernels use up to `ESCROW_CPU_THREADS` cores (all, if that is not set).
     ///
     /// With `ESCROW_CPU_CHAOS=<seed>` in the environment this is [`Device::cpu_chaos`] of that seed.
+    ///
+    /// ```
+    /// use escrow::Device;
+    /// assert_eq!(Device::cpu(), Device::cpu()); // one device, however often it is named
+    /// assert_ne!(Device::cpu(), Device::cpu_chaos(1));
+    /// ```
     pub fn cpu() -> Device {
         static CPU: LazyLock<Device> =
             LazyLock::new(|| Device(Arc::new(CpuDevice::new(number("ESCROW_CPU_CHAOS", 0)))));
@@ -50,16 +56,37 @@ impl Device {
     }
 
     /// The device to use if nothing else is said: the CPU.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// let ctx = DeviceContext::new(Device::default_device()?)?;
+    /// assert!(Device::all().contains(ctx.device()));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// None on the devices there are now.
     pub fn default_device() -> Result<Device, Error> {
         Ok(Device::cpu())
     }
 
     /// All devices there are.
+    ///
+    /// ```
+    /// # use escrow::Device;
+    /// assert_eq!(Device::all()[0], Device::cpu());
+    /// ```
     pub fn all() -> Vec<Device> {
         vec![Device::cpu()]
     }
 
     /// A name for people.
+    ///
+    /// ```
+    /// # use escrow::Device;
+    /// assert_eq!(Device::cpu_chaos(7).name(), "cpu (chaos)");
+    /// ```
     pub fn name(&self) -> String {
         match &self.0.chaos {
             Ok(Some(_)) => "cpu (chaos)".to_owned(),
@@ -68,6 +95,17 @@ impl Device {
     }
 
     /// Gives the memory on the free lists back to the system. Live buffers and parked blocks stay as they are.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let kept = ctx.create_host_buffer_from(&[7u8])?;
+    /// drop(ctx.create_host_buffer::<u8>(1 << 20)?); // on the free list, for the next buffer of about that size
+    /// ctx.device().trim();
+    /// assert_eq!(kept[0], 7);
+    /// # Ok(()) }
+    /// ```
     pub fn trim(&self) {
         self.0.trim();
     }

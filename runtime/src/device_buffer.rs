@@ -42,6 +42,30 @@ use crate::tag::{Dyn, StreamTag};
 /// let raw = ctx.enqueue_create_buffer::<f32>(8).unwrap();
 /// let values = raw.to_vec(); // never written
 /// ```
+///
+/// The host does not read or write it in place:
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let dev = ctx.enqueue_create_buffer_zeroed::<f32>(8)?;
+/// let first = dev[0]; // `dev.to_vec()?[0]`, or copy it to a host buffer
+/// # Ok(()) }
+/// ```
+///
+/// Another stream gets all of it, under the value that the handoff returns:
+///
+/// ```compile_fail,E0382
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// # let other = ctx.fork()?;
+/// let mut dev = ctx.enqueue_create_buffer_zeroed::<f32>(8)?;
+/// let there = ctx.handoff(dev, &other)?;
+/// dev.enqueue_fill(1.0)?; // it is `there` now
+/// # Ok(()) }
+/// ```
 pub struct DeviceBuffer<T, S: StreamTag = Dyn> {
     region: Escrowed<T, S>,
 }
@@ -73,37 +97,113 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
     }
 
     /// A buffer of no elements: no allocation, no device call. For `mem::replace` on struct fields.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, DeviceBuffer};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// struct Stage { buf: DeviceBuffer<u8> }
+    /// let mut stage = Stage { buf: ctx.enqueue_create_buffer_zeroed(4)? };
+    /// let empty = DeviceBuffer::empty(&ctx);
+    /// let taken = std::mem::replace(&mut stage.buf, empty);
+    /// assert_eq!((taken.len(), stage.buf.len()), (4, 0));
+    /// # Ok(()) }
+    /// ```
     pub fn empty(ctx: &DeviceContext<S>) -> Self {
         DeviceBuffer::from_region(Region::empty(ctx.clone()))
     }
 
     /// Number of elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u32>(3)?;
+    /// assert_eq!(dev.len(), 3); // elements, not bytes
+    /// # Ok(()) }
+    /// ```
     pub fn len(&self) -> usize {
         self.region.len()
     }
 
     /// Whether there are no elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u32>(3)?;
+    /// assert!(!dev.is_empty());
+    /// # Ok(()) }
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The context whose stream owns the memory.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u32>(3)?;
+    /// let like = dev.context().enqueue_create_buffer::<u32>(dev.len())?; // on the same stream
+    /// let like = like.enqueue_copy_from(&dev)?;
+    /// assert_eq!(like.to_vec()?, [0; 3]);
+    /// # Ok(()) }
+    /// ```
     pub fn context(&self) -> &DeviceContext<S> {
         self.region.context()
     }
 
     /// All elements, to read on the device.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(3)?;
+    /// let head = ctx.enqueue_create_buffer_from(dev.as_span().slice(..2)?)?;
+    /// dev.enqueue_fill(1)?; // no span lives; the copy comes first in stream order
+    /// assert_eq!((head.to_vec()?, dev.to_vec()?), (vec![0; 2], vec![1; 3]));
+    /// # Ok(()) }
+    /// ```
     pub fn as_span(&self) -> DeviceSpan<'_, T, S> {
         DeviceSpan::new(Window::of(&self.region))
     }
 
     /// All elements, to write on the device.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(4)?;
+    /// let (mut low, mut high) = dev.as_span_mut().split_at(2)?;
+    /// low.enqueue_fill(1)?;
+    /// high.enqueue_fill(2)?;
+    /// assert_eq!(dev.to_vec()?, [1, 1, 2, 2]);
+    /// # Ok(()) }
+    /// ```
     pub fn as_span_mut(&mut self) -> DeviceSpanMut<'_, T, S> {
         // SAFETY: the window borrows the whole buffer mutably.
         unsafe { DeviceSpanMut::new(Window::of(&self.region)) }
     }
 
-    /// Moves the buffer to the stream of `ctx`, with an event edge: a [`handoff`](DeviceContext::handoff).
+    /// Moves the buffer to the stream of `ctx`, with an event edge: a [`handoff`](DeviceContext::handoff). Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, DeviceBuffer};
+    /// escrow::streams! { Compute }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let compute = ctx.fork_tagged(Compute)?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u8>(4)?;
+    /// let dev: DeviceBuffer<u8, Compute> = dev.reassign_ownership_to(&compute)?;
+    /// assert_eq!(dev.to_vec()?, [0; 4]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::WrongDevice`]; the buffer comes back.
@@ -160,21 +260,55 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
 
     /// Gives up ownership and returns the pointer. Work that is pending on the memory goes on. The caller answers for
     /// the memory until [`from_ptr`](DeviceBuffer::from_ptr) takes it back.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, DeviceBuffer};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let ptr = ctx.enqueue_create_buffer_zeroed::<u32>(3)?.take_ptr();
+    /// // SAFETY: the one copy of the pointer; the fill with zeros is on the same stream.
+    /// let dev = unsafe { DeviceBuffer::from_ptr(&ctx, ptr, 3) }?;
+    /// assert_eq!(dev.to_vec()?, [0; 3]);
+    /// # Ok(()) }
+    /// ```
     pub fn take_ptr(self) -> DevicePtr<T> {
         let (ptr, _, block, _) = self.into_region().into_parts();
         DevicePtr::owning(ptr, block)
     }
 
     /// The pointer; the buffer keeps the memory.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u32>(3)?;
+    /// let (a, b) = (dev.unsafe_ptr(), dev.unsafe_ptr()); // no ownership: as many as you like
+    /// assert_eq!(a.as_ptr(), b.as_ptr());
+    /// # Ok(()) }
+    /// ```
     pub fn unsafe_ptr(&self) -> DevicePtr<T> {
         DevicePtr::borrowed(self.region.address())
     }
 
     /// Takes back what [`take_ptr`](DeviceBuffer::take_ptr) gave up, as memory of `ctx`'s stream.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, DeviceBuffer};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let other = ctx.fork()?;
+    /// let ptr = ctx.enqueue_create_buffer_zeroed::<u32>(3)?.take_ptr();
+    /// ctx.synchronize(())?;
+    /// // SAFETY: the one copy of the pointer; the work on the memory is done, so `other` comes after it.
+    /// let dev = unsafe { DeviceBuffer::from_ptr(&other, ptr, 3) }?;
+    /// assert_eq!(dev.to_vec()?, [0; 3]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::NotTaken`] if the pointer is one of `unsafe_ptr`, [`Error::Length`] if `len` is not what the buffer had,
-    /// [`Error::WrongDevice`].
+    /// [`Error::WrongDevice`]. The pointer owns the memory as before.
     ///
     /// # Safety
     /// No other copy of `ptr` is taken back, and all work on the memory is ordered before what `ctx`'s stream does from
@@ -184,7 +318,17 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
         Ok(DeviceBuffer::from_region(unsafe { ptr.into_region(ctx, len) }?))
     }
 
-    /// Makes the memory read-only and shared, so that other streams can read it at the same time.
+    /// Makes the memory read-only and shared, so that other streams can read it at the same time. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let table = ctx.enqueue_create_buffer_zeroed::<f32>(4)?.into_shared()?;
+    /// let elsewhere = table.share_with(&ctx.fork()?)?;
+    /// assert_eq!(elsewhere.to_vec()?, [0.0; 4]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// The buffer comes back if the device has no event left to end the sharing with.
@@ -196,6 +340,18 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
     }
 
     /// Enqueues a copy of all elements to `dst`. Lengths must be equal. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// # let dev = ctx.enqueue_create_buffer::<u32>(3)?.enqueue_fill(8)?;
+    /// let mut copy = ctx.enqueue_create_buffer_zeroed::<u32>(3)?;
+    /// dev.enqueue_copy_to(&mut copy)?;                                      // borrowed: returns nothing
+    /// let host = dev.enqueue_copy_to(ctx.create_host_buffer::<u32>(3)?)?; // moved in: comes back in flight
+    /// assert_eq!(ctx.synchronize(host)?[..], copy.to_vec()?);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::WrongStream`], [`Error::WrongDevice`]; a host buffer that moved in comes back in
@@ -211,6 +367,17 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
 
     /// Copies all elements to `dst` and waits for the stream. Lengths must be equal. **Blocks.**
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u32>(3)?;
+    /// let mut out = [1u32; 3];
+    /// dev.copy_to_slice(&mut out)?;
+    /// assert_eq!(out, [0; 3]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Length`], [`Error::StreamFailed`].
     pub fn copy_to_slice(&self, dst: &mut [T]) -> Result<(), Error>
@@ -221,6 +388,19 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
     }
 
     /// Enqueues a copy of all elements to `dst`. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u32>(3)?;
+    /// let mut out = [1u32; 3];
+    /// // SAFETY: `out` has three elements, and is left alone until the wait.
+    /// unsafe { dev.enqueue_copy_to_ptr(out.as_mut_ptr()) }?;
+    /// ctx.synchronize(())?;
+    /// assert_eq!(out, [0; 3]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// Those of the enqueue; nothing was enqueued.
@@ -237,6 +417,15 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
 
     /// A copy of all elements. Waits for the stream. **Blocks.**
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u32>(3)?;
+    /// assert_eq!(dev.to_vec()?, vec![0; 3]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::StreamFailed`].
     pub fn to_vec(&self) -> Result<Vec<T>, Error>
@@ -250,6 +439,17 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
 impl<T: DType, S: StreamTag> DeviceBuffer<T, S> {
     /// Enqueues a copy of all elements of `src` into this buffer. Lengths must be equal. Does not block.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u8>(2)?;
+    /// let host = dev.enqueue_copy_from(ctx.create_host_buffer_from(&[1u8, 2])?)?; // in flight
+    /// assert_eq!(dev.to_vec()?, [1, 2]);
+    /// # drop(host);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As for [`enqueue_copy_to`](DeviceBuffer::enqueue_copy_to).
     pub fn enqueue_copy_from<R: CopySrc>(&mut self, src: R) -> Result<R::Out<S>, Fault<R::Out<S>>>
@@ -262,6 +462,16 @@ impl<T: DType, S: StreamTag> DeviceBuffer<T, S> {
 
     /// Enqueues a fill with `value`, of any width. Does not block.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<[f32; 3]>(2)?;
+    /// dev.enqueue_fill([1.0, 2.0, 3.0])?; // 12 bytes wide
+    /// assert_eq!(dev.to_vec()?, [[1.0, 2.0, 3.0]; 2]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// Those of the enqueue; nothing was enqueued.
     pub fn enqueue_fill(&mut self, value: T) -> Result<(), Error> {
@@ -270,6 +480,16 @@ impl<T: DType, S: StreamTag> DeviceBuffer<T, S> {
 
     /// Copies `src` into this buffer and waits for the stream. Lengths must be equal. **Blocks.**
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u8>(2)?;
+    /// dev.copy_from_slice(&[1, 2])?; // the slice is free again when this returns
+    /// assert_eq!(dev.to_vec()?, [1, 2]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Length`], [`Error::StreamFailed`].
     pub fn copy_from_slice(&mut self, src: &[T]) -> Result<(), Error> {
@@ -277,6 +497,18 @@ impl<T: DType, S: StreamTag> DeviceBuffer<T, S> {
     }
 
     /// Enqueues a copy of `len` elements from `src`. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// static TABLE: [u8; 2] = [3, 4];
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u8>(2)?;
+    /// // SAFETY: two elements that are never written or freed.
+    /// unsafe { dev.enqueue_copy_from_ptr(TABLE.as_ptr()) }?;
+    /// assert_eq!(dev.to_vec()?, TABLE);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// Those of the enqueue; nothing was enqueued.
@@ -290,6 +522,17 @@ impl<T: DType, S: StreamTag> DeviceBuffer<T, S> {
     }
 
     /// Forgets that the memory was written, so that it can be an `out` argument again.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, DeviceBuffer};
+    /// # use std::mem::MaybeUninit;
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u8>(2)?;
+    /// let raw: DeviceBuffer<MaybeUninit<u8>> = dev.into_uninit(); // the same memory, to be written again
+    /// assert_eq!(raw.enqueue_fill(3)?.to_vec()?, [3, 3]);
+    /// # Ok(()) }
+    /// ```
     pub fn into_uninit(self) -> DeviceBuffer<MaybeUninit<T>, S> {
         self.with_state()
     }
@@ -298,6 +541,16 @@ impl<T: DType, S: StreamTag> DeviceBuffer<T, S> {
 /// Memory that nothing has written: each of these writes all of it and returns it as `DeviceBuffer<T, S>`.
 impl<T: DType, S: StreamTag> DeviceBuffer<MaybeUninit<T>, S> {
     /// Enqueues a copy of all elements of `src` into this buffer. Lengths must be equal. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let raw = ctx.enqueue_create_buffer::<u8>(2)?;
+    /// let (dev, host) = raw.enqueue_copy_from(ctx.create_host_buffer_from(&[1u8, 2])?)?; // written, in flight
+    /// assert_eq!(dev.to_vec()?, ctx.synchronize(host)?[..]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::WrongStream`], [`Error::WrongDevice`]; this buffer comes back as it was, a host
@@ -320,6 +573,15 @@ impl<T: DType, S: StreamTag> DeviceBuffer<MaybeUninit<T>, S> {
 
     /// Enqueues a fill with `value`, of any width. Does not block.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer::<u64>(2)?.enqueue_fill(1 << 40)?; // readable from here on
+    /// assert_eq!(dev.to_vec()?, [1 << 40; 2]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// Those of the enqueue; the buffer comes back.
     pub fn enqueue_fill(self, value: T) -> Result<DeviceBuffer<T, S>, Fault<Self>> {
@@ -330,6 +592,17 @@ impl<T: DType, S: StreamTag> DeviceBuffer<MaybeUninit<T>, S> {
     }
 
     /// Copies `src` into this buffer and waits for the stream. Lengths must be equal. **Blocks.**
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, Error, Fault};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let raw = ctx.enqueue_create_buffer::<u8>(2)?;
+    /// let Fault { error, value: raw } = raw.copy_from_slice(&[1, 2, 3]).unwrap_err();
+    /// assert!(matches!(error, Error::Length { dst: 2, src: 3, .. }));
+    /// assert_eq!(raw.copy_from_slice(&[1, 2])?.to_vec()?, [1, 2]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::StreamFailed`]; the buffer comes back.
@@ -346,6 +619,20 @@ impl<T: DType, S: StreamTag> DeviceBuffer<MaybeUninit<T>, S> {
 
     /// Says that all of the memory has been written, by spans or by a kernel that does not say so.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut raw = ctx.enqueue_create_buffer::<u8>(4)?;
+    /// let (mut low, mut high) = raw.as_span_mut().split_at(1)?;
+    /// low.enqueue_fill(1)?;
+    /// high.enqueue_fill(2)?;
+    /// // SAFETY: the two fills write all elements, on this stream.
+    /// let dev = unsafe { raw.assume_init() };
+    /// assert_eq!(dev.to_vec()?, [1, 2, 2, 2]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Safety
     /// Every element has been written by work that is ordered before what this stream does from now on.
     pub unsafe fn assume_init(self) -> DeviceBuffer<T, S> {
@@ -360,6 +647,25 @@ impl<T, S: StreamTag> fmt::Debug for DeviceBuffer<T, S> {
 }
 
 /// Memory that the host can read. Device memory is not.
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let mut dev = ctx.enqueue_create_buffer_zeroed::<f32>(2)?;
+/// dev[0] = 1.0; // not `HostReadable`
+/// # Ok(()) }
+/// ```
+///
+/// ```
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let mut dev = ctx.enqueue_create_buffer_zeroed::<f32>(2)?;
+/// dev.as_span_mut().slice(..1)?.enqueue_fill(1.0)?;
+/// assert_eq!(dev.to_vec()?, [1.0, 0.0]);
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "the host cannot read or write device memory directly",
     label = "device memory",

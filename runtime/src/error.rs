@@ -4,6 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The operation that an [`Error`] speaks of.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, Error, Operation};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let mut dev = ctx.enqueue_create_buffer_zeroed::<u8>(2)?;
+/// let Err(Error::Length { op, .. }) = dev.copy_from_slice(&[1]) else { unreachable!() };
+/// assert_eq!(op, Operation::Copy);
+/// assert_eq!(op.to_string(), "copy");
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation {
@@ -13,7 +24,7 @@ pub enum Operation {
     Fill,
     /// A kernel launch.
     Launch,
-    /// `synchronize`, `Recorded::wait`, the end of a scope.
+    /// `synchronize`, `Recorded::wait`.
     Wait,
     /// `record`.
     Record,
@@ -23,7 +34,7 @@ pub enum Operation {
     Share,
     /// `create_host_buffer`, `enqueue_create_buffer` and their variants.
     Create,
-    /// `scope`.
+    /// `scope`, and the wait at its end; so also `copy_to_slice`, `copy_from_slice` and `to_vec` on a worker.
     Scope,
     /// `from_ptr`, `take_ptr`.
     Pointer,
@@ -62,6 +73,34 @@ impl fmt::Display for Operation {
 /// let error = dev.copy_from_slice(&[1.0; 3]).unwrap_err();
 /// assert!(matches!(error, Error::Length { dst: 4, src: 3, .. }));
 /// # Ok(()) }
+/// ```
+///
+/// Besides the errors that a call names, each call that enqueues, creates or waits reports [`Error::FromWorker`] on a thread
+/// that runs kernel bodies. A stream that failed still takes operations, and skips them; its waits say
+/// [`Error::StreamFailed`].
+///
+/// More errors may come, so a match has an arm for the others:
+///
+/// ```compile_fail,E0004
+/// # use escrow::{Device, DeviceContext, Error};
+/// fn advice(error: Error) -> &'static str {
+///     match error {
+///         Error::Length { .. } => "slice one of the two",
+///         Error::WrongStream { .. } => "handoff",
+///     }
+/// }
+/// ```
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, Error};
+/// fn advice(error: &Error) -> &'static str {
+///     match error {
+///         Error::Length { .. } => "slice one of the two",
+///         Error::WrongStream { .. } => "handoff",
+///         _ => "read the message",
+///     }
+/// }
+/// assert_eq!(advice(&Error::EmptyChunk), "read the message");
 /// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -158,7 +197,7 @@ pub enum Error {
         place: &'static str,
         /// Bytes asked for.
         asked: usize,
-        /// Bytes in live buffers.
+        /// Bytes in live buffers, and in dropped ones that a stream has not passed yet.
         held: usize,
     },
     /// The call came from a kernel body. A worker that waits for itself would never return.
@@ -184,7 +223,7 @@ pub enum Error {
         /// Name of the kernel.
         kernel: &'static str,
     },
-    /// A length does not fit the integer that hands it to a kernel.
+    /// A length does not fit the integer that hands it to a kernel (`len_of`).
     #[error("the length {len} does not fit the {bits}-bit integer `{name}` that hands it to the kernel")]
     LengthOf {
         /// The parameter or field.
@@ -218,6 +257,22 @@ pub enum Error {
 }
 
 /// Why a stream failed. The first failure of a stream stays for good.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, Error, KernelSpanMut, Share};
+/// # #[escrow::kernels(struct Set)]
+/// # unsafe extern "kernel" { #[cpu(lookup)] #[launch(cover(y))] safe fn lookup(y: &mut [f32]); }
+/// fn lookup(_: &mut Share<'_>, _: KernelSpanMut<'_, f32>) {
+///     panic!("no table");
+/// }
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let mut dev = ctx.enqueue_create_buffer_zeroed::<f32>(4)?;
+/// Set::load(ctx.device())?.lookup(&ctx, &mut dev)?; // enqueued: the failure shows at the wait
+/// let Err(Error::StreamFailed(failure)) = dev.to_vec() else { unreachable!() };
+/// assert_eq!((failure.kernel, failure.message.as_str()), ("lookup", "no table"));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Failure {
@@ -234,6 +289,24 @@ impl fmt::Display for Failure {
 }
 
 /// A condition of a kernel's declaration that a launch did not meet.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, Error};
+/// #[escrow::kernels(struct Set)]
+/// unsafe extern "kernel" {
+///     #[launch(cover(y))]
+///     #[requires(x.len() == y.len())]
+///     safe fn add(x: &[f32], y: &mut [f32]);
+/// }
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// # let x = ctx.enqueue_create_buffer_zeroed::<f32>(1)?;
+/// # let mut y = ctx.enqueue_create_buffer_zeroed::<f32>(2)?;
+/// let Err(Error::Requires(why)) = Set::load(ctx.device())?.add(&ctx, &x, &mut y) else { unreachable!() };
+/// assert_eq!((why.kernel, why.condition.as_str()), ("add", "x.len() == y.len()"));
+/// assert_eq!(why.found, "`x.len()` is 1 and `y.len()` is 2");
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Requirement {
@@ -262,6 +335,20 @@ pub struct Requirement {
 /// assert_eq!(ctx.synchronize(value)?.as_span(), [1, 2]); // nothing was lost
 /// # Ok(()) }
 /// ```
+///
+/// What went in is in the fault, and nowhere else:
+///
+/// ```compile_fail,E0382
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// # let mut dev = ctx.enqueue_create_buffer_zeroed::<u8>(3)?;
+/// let host = ctx.create_host_buffer_from(&[1u8, 2])?;
+/// if let Err(fault) = dev.enqueue_copy_from(host) {
+///     println!("{}", host[0]); // `fault.value` has it
+/// }
+/// # Ok(()) }
+/// ```
 #[must_use = "the values of the failed call are in here"]
 pub struct Fault<V> {
     /// What went wrong.
@@ -272,11 +359,33 @@ pub struct Fault<V> {
 
 impl<V> Fault<V> {
     /// The same error with another value.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u8>(3)?;
+    /// let fault = dev.enqueue_copy_from(ctx.create_host_buffer::<u8>(2)?).unwrap_err();
+    /// let fault = fault.map(|host| ("staging", host));
+    /// assert_eq!(fault.value.0, "staging");
+    /// # Ok(()) }
+    /// ```
     pub fn map<U>(self, f: impl FnOnce(V) -> U) -> Fault<U> {
         Fault { error: self.error, value: f(self.value) }
     }
 
     /// Error and value.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let whole = ctx.create_host_buffer_from(&[1u8, 2])?;
+    /// let (error, whole) = whole.into_split_at(3).unwrap_err().into_parts();
+    /// assert_eq!(error.to_string(), "the range 0..3 does not lie in 0..2");
+    /// assert_eq!(whole[..], [1, 2]);
+    /// # Ok(()) }
+    /// ```
     pub fn into_parts(self) -> (Error, V) {
         (self.error, self.value)
     }

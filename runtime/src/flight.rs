@@ -18,6 +18,18 @@ mod host_memory {
 }
 
 /// Memory that can be in flight: [`HostBuffer`].
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, HostMemory, InFlight};
+/// fn bytes<H: HostMemory>(flight: &InFlight<H>) -> usize {
+///     flight.len() * size_of::<H::Elem>()
+/// }
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let flight = ctx.create_host_buffer::<u16>(3)?.enqueue_fill(1)?;
+/// assert_eq!(bytes(&flight), 6);
+/// # Ok(()) }
+/// ```
 pub trait HostMemory: host_memory::Sealed + Send + 'static {
     /// The tag of the stream that uses it.
     type Tag: StreamTag;
@@ -56,6 +68,18 @@ impl<T: DType, S: StreamTag> HostMemory for HostBuffer<T, S> {
 /// let host = flight.synchronize().unwrap();
 /// assert_eq!(host[0], 1.0);
 /// ```
+///
+/// A wait gives each value back once:
+///
+/// ```compile_fail,E0382
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// # let flight = ctx.create_host_buffer::<f32>(8)?.enqueue_fill(1.0)?;
+/// let host = ctx.synchronize(flight)?;
+/// let again = ctx.synchronize(flight)?; // there is one of it
+/// # Ok(()) }
+/// ```
 #[must_use = "the stream owns this memory until a wait takes this value: `ctx.synchronize(it)?`; dropping it gives the memory up"]
 pub struct InFlight<H: HostMemory> {
     region: Escrowed<H::Elem, H::Tag>,
@@ -88,7 +112,21 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
         HostBuffer::from_region(self.region.into_region())
     }
 
-    /// As [`HostBuffer::enqueue_copy_to`].
+    /// As [`HostBuffer::enqueue_copy_to`]: behind what is pending on this memory, on the same stream. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// # let mut dev = ctx.enqueue_create_buffer_zeroed::<u8>(2)?;
+    /// let host = ctx.create_host_buffer::<u8>(2)?.enqueue_fill(4)?;
+    /// let host = host.enqueue_copy_to(&mut dev)?; // no wait between the two
+    /// assert_eq!(dev.to_vec()?, ctx.synchronize(host)?[..]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`HostBuffer::enqueue_copy_to`].
     pub fn enqueue_copy_to<D: CopyDst>(self, dst: D) -> Result<D::With<Self, S>, Fault<D::With<Self, S>>>
     where
         D::Elem: SameElem<T>,
@@ -103,7 +141,21 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
         }
     }
 
-    /// As [`HostBuffer::enqueue_copy_from`].
+    /// As [`HostBuffer::enqueue_copy_from`]: behind what is pending on this memory, on the same stream. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u8>(2)?;
+    /// let host = ctx.create_host_buffer::<u8>(2)?.enqueue_fill(4)?;
+    /// let host = host.enqueue_copy_from(&dev)?; // writes over the fill
+    /// assert_eq!(host.synchronize()?[..], [0, 0]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`HostBuffer::enqueue_copy_from`].
     pub fn enqueue_copy_from<R: CopySrc>(self, src: R) -> Result<R::With<Self, S>, Fault<R::With<Self, S>>>
     where
         R::Elem: SameElem<T>,
@@ -118,7 +170,19 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
         }
     }
 
-    /// As [`HostBuffer::enqueue_fill`].
+    /// As [`HostBuffer::enqueue_fill`]: behind what is pending on this memory. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let host = ctx.create_host_buffer::<u8>(2)?.enqueue_fill(1)?.enqueue_fill(2)?;
+    /// assert_eq!(host.synchronize()?[..], [2, 2]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`HostBuffer::enqueue_fill`].
     pub fn enqueue_fill(self, value: T) -> Result<Self, Fault<Self>> {
         match copy::enqueue_fill(self.context(), self.operand(), value) {
             Ok(()) => Ok(self),
@@ -126,7 +190,21 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
         }
     }
 
-    /// Moves the memory to the stream of `ctx`, with an event edge: a [`handoff`](DeviceContext::handoff).
+    /// Moves the memory to the stream of `ctx`, with an event edge: a [`handoff`](DeviceContext::handoff). Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let other = ctx.fork()?;
+    /// let host = ctx.create_host_buffer::<u8>(2)?.enqueue_fill(1)?;
+    /// let host = host.reassign_ownership_to(&other)?.enqueue_fill(2)?; // on `other`, behind the first fill
+    /// assert_eq!(other.synchronize(host)?[..], [2, 2]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::WrongDevice`](crate::Error::WrongDevice); the value comes back on its old stream.
     pub fn reassign_ownership_to<S2: StreamTag>(
         self,
         ctx: &DeviceContext<S2>,
@@ -136,6 +214,15 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
     }
 
     /// Waits for this memory's stream and gives the memory back. **Blocks.**
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let host = ctx.create_host_buffer::<i32>(2)?.enqueue_fill(-1)?;
+    /// assert_eq!(host.synchronize()?[..], [-1, -1]); // finds its stream by itself
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::StreamFailed`](crate::Error::StreamFailed); the value comes back, still in flight.
@@ -147,16 +234,46 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
 
 impl<H: HostMemory> InFlight<H> {
     /// Number of elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let host = ctx.create_host_buffer::<u8>(3)?.enqueue_fill(0)?;
+    /// assert_eq!(host.len(), 3); // no wait: the length is not in flight
+    /// # drop(host);
+    /// # Ok(()) }
+    /// ```
     pub fn len(&self) -> usize {
         self.region.len()
     }
 
     /// Whether there are no elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let host = ctx.create_host_buffer::<u8>(0)?.enqueue_fill(0)?;
+    /// assert!(host.is_empty());
+    /// # drop(host);
+    /// # Ok(()) }
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The context whose stream uses the memory.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let host = ctx.create_host_buffer::<u8>(3)?.enqueue_fill(7)?;
+    /// let its = host.context().clone(); // a borrow could not live past the wait
+    /// assert_eq!(its.synchronize(host)?[0], 7);
+    /// # Ok(()) }
+    /// ```
     pub fn context(&self) -> &DeviceContext<H::Tag> {
         self.region.context()
     }
@@ -169,6 +286,25 @@ impl<H: HostMemory> fmt::Debug for InFlight<H> {
 }
 
 /// Host memory that the host owns. [`InFlight`] is not.
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let flight = ctx.create_host_buffer::<f32>(2)?.enqueue_fill(1.0)?;
+/// let sum: f32 = flight.iter().sum(); // `InFlight` is not `OnHost`
+/// # Ok(()) }
+/// ```
+///
+/// ```
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let flight = ctx.create_host_buffer::<f32>(2)?.enqueue_fill(1.0)?;
+/// let sum: f32 = flight.synchronize()?.iter().sum();
+/// assert_eq!(sum, 2.0);
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "this host memory is in flight: its stream may still be reading or writing it",
     label = "in flight, not readable or writable yet",

@@ -16,6 +16,37 @@ mod seal {
 }
 
 /// Values that [`DeviceContext::handoff`] moves from a stream of tag `S` to another stream.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, DeviceBuffer, Dyn, Fault, Handoff};
+/// escrow::streams! { Compute }
+/// fn to_compute<V: Handoff<Dyn>>(
+///     ctx: &DeviceContext,
+///     values: V,
+///     compute: &DeviceContext<Compute>,
+/// ) -> Result<V::To<Compute>, Fault<V>> {
+///     ctx.handoff(values, compute)
+/// }
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// # let compute = ctx.fork_tagged(Compute)?;
+/// let layers = vec![ctx.enqueue_create_buffer_zeroed::<f32>(4)?, ctx.enqueue_create_buffer_zeroed(8)?];
+/// let layers: Vec<DeviceBuffer<f32, Compute>> = to_compute(&ctx, layers, &compute)?;
+/// assert_eq!(layers[1].len(), 8);
+/// # Ok(()) }
+/// ```
+///
+/// Host memory that is not in flight joins any stream as it is:
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// # let other = ctx.fork()?;
+/// let host = ctx.create_host_buffer::<f32>(8)?;
+/// let host = ctx.handoff(host, &other)?; // nothing is pending on it
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be handed off by stream `{S}`",
     label = "not of stream `{S}`",

@@ -56,6 +56,34 @@ pub use device::Device;
 pub use device_buffer::{DeviceBuffer, HostReadable};
 pub use dtype::{Bool8, DType, F8E4M3, F8E5M2, Init, PodElement};
 pub use error::{Error, Failure, Fault, Operation, Requirement};
+/// The derives: `DType` for elements of buffers, `DevicePassable` for structs that kernels take by value.
+///
+/// ```
+/// use escrow::{DType, Device, DeviceContext, DeviceLayout, DevicePassable, DeviceSpan};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq, DType)]
+/// #[repr(C)]
+/// struct Weights {
+///     center: f32,
+///     edge: f32,
+/// }
+///
+/// #[derive(DevicePassable)]
+/// struct Params<'a> {
+///     table: DeviceSpan<'a, Weights>,
+///     #[device(len_of(table))]
+///     n: u32,
+/// }
+///
+/// # fn main() -> Result<(), escrow::Error> {
+/// let ctx = DeviceContext::new(Device::cpu())?;
+/// let table = ctx.enqueue_create_buffer::<Weights>(4)?.enqueue_fill(Weights { center: 1.0, edge: 0.5 })?;
+/// let params = Params { table: table.as_span(), n: 0 }; // a kernel gets 4 there
+/// assert_eq!(table.to_vec()?[3].edge, 0.5);
+/// assert!(Params::C_DECL.contains("struct Params"));
+/// # let _ = (params.table, params.n);
+/// # Ok(()) }
+/// ```
 pub use escrow_macros::{DType, DevicePassable};
 pub use flight::{HostMemory, InFlight, OnHost};
 pub use handoff::Handoff;

@@ -14,6 +14,18 @@ use crate::span::{DeviceSpan, DeviceSpanMut};
 use crate::tag::StreamTag;
 
 /// The tag of operands that join any stream: idle and shared host memory.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext};
+/// escrow::streams! { Upload }
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let up = ctx.fork_tagged(Upload)?;
+/// let host = up.create_host_buffer_from(&[1u8, 2])?; // idle, so the tag does not matter
+/// let (dev, host) = ctx.enqueue_create_buffer_from(host)?;
+/// assert_eq!(ctx.synchronize(host)?[..], dev.to_vec()?);
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub enum AnyStream {}
 
@@ -28,6 +40,37 @@ mod same_stream {
 }
 
 /// An operand of tag `Self` can be used on a stream of tag `S`.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, CopySrc, DeviceBuffer, Fault, SameStream, StreamTag};
+/// /// Copies from whatever can be copied from on the stream of `dst`.
+/// fn load<S, R>(dst: &mut DeviceBuffer<f32, S>, src: R) -> Result<R::Out<S>, Fault<R::Out<S>>>
+/// where
+///     S: StreamTag,
+///     R: CopySrc<Elem = f32>,
+///     R::Tag: SameStream<S>,
+/// {
+///     dst.enqueue_copy_from(src)
+/// }
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let ones = ctx.enqueue_create_buffer::<f32>(2)?.enqueue_fill(1.0)?;
+/// let mut dst = ctx.enqueue_create_buffer_zeroed(2)?;
+/// load(&mut dst, &ones)?;
+/// assert_eq!(dst.to_vec()?, [1.0, 1.0]);
+/// # Ok(()) }
+/// ```
+///
+/// Two tags never match:
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext, SameStream, StreamTag};
+/// # fn main() -> Result<(), escrow::Error> {
+/// escrow::streams! { Upload, Compute }
+/// fn same<A: SameStream<B>, B: StreamTag>() {}
+/// same::<Upload, Compute>(); // `same::<Upload, Upload>()` compiles
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "this operand belongs to stream `{Self}`, but the operation runs on stream `{S}`",
     label = "belongs to stream `{Self}`",
@@ -48,6 +91,27 @@ mod same_elem {
 }
 
 /// `Self` and `T` are the same element type.
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let ints = ctx.enqueue_create_buffer_zeroed::<i32>(4)?;
+/// let mut floats = ctx.enqueue_create_buffer_zeroed::<f32>(4)?;
+/// floats.enqueue_copy_from(&ints)?; // nothing is converted on the way
+/// # Ok(()) }
+/// ```
+///
+/// ```
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let ints = ctx.enqueue_create_buffer_zeroed::<i32>(4)?;
+/// let mut floats = ctx.enqueue_create_buffer_zeroed::<f32>(4)?;
+/// floats.enqueue_copy_from(ints.as_span().view::<f32>()?)?; // the same bits
+/// assert_eq!(floats.to_vec()?, [0.0; 4]);
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "element types differ: this operand holds `{Self}`, but `{T}` is needed",
     label = "holds `{Self}`, not `{T}`",
@@ -73,6 +137,35 @@ mod dst {
 }
 
 /// The source of a copy.
+///
+/// Owned host memory moves in; shared, device and lent memory is borrowed for the call.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let idle = ctx.create_host_buffer_from(&[1u8, 2])?;
+/// let shared = ctx.create_host_buffer_from(&[3u8, 4])?.into_shared();
+/// let mut dev = ctx.enqueue_create_buffer_zeroed::<u8>(2)?;
+/// let flight = dev.enqueue_copy_from(idle)?;   // by value: comes back in flight
+/// let flight = dev.enqueue_copy_from(flight)?; // and goes on from there
+/// dev.enqueue_copy_from(&shared)?;             // by reference: `()` comes back
+/// assert_eq!(dev.to_vec()?, [3, 4]);
+/// # drop(flight);
+/// # Ok(()) }
+/// ```
+///
+/// Borrowed host memory is no source, since the copy may run on behind the borrow:
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// # let mut dev = ctx.enqueue_create_buffer_zeroed::<u8>(2)?;
+/// let values = vec![1u8, 2];
+/// dev.enqueue_copy_from(&values)?; // `copy_from_slice`, or `lend` it in a scope
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the source of a copy",
     label = "not a copy source",
@@ -105,6 +198,28 @@ pub trait CopySrc: src::Sealed + Sized {
 }
 
 /// The destination of a copy.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let dev = ctx.enqueue_create_buffer::<u8>(2)?.enqueue_fill(5)?;
+/// let mut other = ctx.enqueue_create_buffer_zeroed::<u8>(4)?;
+/// dev.enqueue_copy_to(other.as_span_mut().slice(2..)?)?;                // device memory: borrowed
+/// let host = dev.enqueue_copy_to(ctx.create_host_buffer::<u8>(2)?)?; // host memory: moves in
+/// assert_eq!(ctx.synchronize(host)?[..], other.to_vec()?[2..]);
+/// # Ok(()) }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// # let dev = ctx.enqueue_create_buffer_zeroed::<u8>(2)?;
+/// let mut values = vec![0u8; 2];
+/// dev.enqueue_copy_to(&mut values)?; // `copy_to_slice`, or `lend_mut` it in a scope
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the destination of a copy",
     label = "not a copy destination",

@@ -34,6 +34,19 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
     /// Pieces of `len` elements in order, the last one shorter if they do not fit. A buffer of no elements is its own
     /// only piece, so that [`rejoin`](HostBuffer::rejoin) always undoes this.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, HostBuffer};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut parts = ctx.create_host_buffer_from(&[1u8, 2, 3, 4, 5])?.into_chunks(2)?;
+    /// assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), [2, 2, 1]);
+    /// let last = parts.pop().unwrap().enqueue_fill(9)?; // one part is in flight,
+    /// parts[0][0] = 7;                                  // the others are the host's
+    /// parts.push(last.synchronize()?);
+    /// assert_eq!(HostBuffer::rejoin(parts)?[..], [7, 2, 3, 4, 9]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::EmptyChunk`] if `len` is 0; the buffer comes back.
     pub fn into_chunks(self, len: usize) -> Result<Vec<Self>, Fault<Self>> {
@@ -53,6 +66,18 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
 
     /// Joins pieces that lie side by side in one block, in the order given. They may have been on different streams; all
     /// are idle. The result has the first piece's context.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, Error, Fault, HostBuffer};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let (low, high) = ctx.create_host_buffer_from(&[1u8, 2, 3])?.into_split_at(1)?;
+    /// let Fault { error, value } = HostBuffer::rejoin([high, low]).unwrap_err(); // the wrong way round
+    /// assert!(matches!(error, Error::NotAdjacent { index: 1 }));
+    /// let whole = HostBuffer::rejoin(value.into_iter().rev().collect::<Vec<_>>())?;
+    /// assert_eq!(whole[..], [1, 2, 3]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::NotAdjacent`] if there are no pieces, one is of another block, or there is a gap; all come back.

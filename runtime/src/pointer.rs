@@ -58,6 +58,17 @@ macro_rules! pointer {
             }
 
             /// The address.
+            ///
+            /// ```
+            /// # use escrow::{Device, DeviceContext};
+            /// # fn main() -> Result<(), escrow::Error> {
+            /// # let ctx = DeviceContext::new(Device::cpu())?;
+            /// let host = ctx.create_host_buffer::<u8>(2)?;
+            /// let dev = ctx.enqueue_create_buffer_zeroed::<u8>(2)?;
+            /// assert_eq!(host.unsafe_ptr().as_ptr().cast_const(), host.as_ptr());
+            /// assert!(!dev.unsafe_ptr().as_ptr().is_null()); // the host does not read through this one
+            /// # Ok(()) }
+            /// ```
             pub fn as_ptr(self) -> *mut T {
                 self.ptr
             }
@@ -87,6 +98,39 @@ macro_rules! pointer {
 pointer! {
     /// The address of pinned host memory, from [`HostBuffer::take_ptr`](crate::HostBuffer::take_ptr) (then it owns the
     /// memory) or [`unsafe_ptr`](crate::HostBuffer::unsafe_ptr) (then it does not). Using it takes `unsafe`.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, HostBuffer, HostPtr};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let ptr: HostPtr<u8> = ctx.create_host_buffer_from(&[1u8, 2])?.take_ptr()?;
+    /// // SAFETY: the only copy of an owning pointer; nothing is pending on the memory.
+    /// let host = unsafe { HostBuffer::from_ptr(&ctx, ptr, 2) }?;
+    /// assert_eq!(host[..], [1, 2]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// The buffer is gone once its pointer was taken, and taking it back is a promise:
+    ///
+    /// ```compile_fail,E0382
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let host = ctx.create_host_buffer::<u8>(2)?;
+    /// let ptr = host.take_ptr()?;
+    /// println!("{}", host[0]); // the pointer owns the memory now
+    /// # let _ = ptr;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// ```compile_fail,E0133
+    /// # use escrow::{Device, DeviceContext, HostBuffer};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let ptr = ctx.create_host_buffer::<u8>(2)?.take_ptr()?;
+    /// let host = HostBuffer::from_ptr(&ctx, ptr, 2)?; // `unsafe`: you promise that no other copy is taken back
+    /// # Ok(()) }
+    /// ```
     #[must_use = "a pointer from `take_ptr` is the only way to the memory: without `from_ptr` it leaks"]
     HostPtr
 }
@@ -95,12 +139,57 @@ pointer! {
     /// The address of device memory, from [`DeviceBuffer::take_ptr`](crate::DeviceBuffer::take_ptr) (then it owns the
     /// memory) or [`unsafe_ptr`](crate::DeviceBuffer::unsafe_ptr) (then it does not). A kernel takes it only after
     /// [`trust`](DevicePtr::trust).
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, DeviceBuffer, DevicePtr};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let ptr: DevicePtr<u8> = ctx.enqueue_create_buffer_zeroed::<u8>(2)?.take_ptr();
+    /// // SAFETY: the only copy of an owning pointer, back on the same stream.
+    /// let dev = unsafe { DeviceBuffer::from_ptr(&ctx, ptr, 2) }?;
+    /// assert_eq!(dev.to_vec()?, [0, 0]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// A kernel does not take it as it is:
+    ///
+    /// ```compile_fail,E0308
+    /// # use escrow::{Device, DeviceContext, DevicePtr, Error, TrustedPtr};
+    /// #[escrow::kernels(struct Set)]
+    /// unsafe extern "kernel" {
+    ///     unsafe fn scale(data: TrustedPtr<f32>, n: u32);
+    /// }
+    /// fn user(set: &Set, ctx: &DeviceContext, data: DevicePtr<f32>) -> Result<(), Error> {
+    ///     // SAFETY: one block of 8 threads, as `scale` wants.
+    ///     unsafe { set.scale(ctx, (1, 8), data, 8) } // `data.trust()`
+    /// }
+    /// ```
     #[must_use = "a pointer from `take_ptr` is the only way to the memory: without `from_ptr` it leaks"]
     DevicePtr
 }
 
 impl<T> DevicePtr<T> {
     /// Vouches for the pointer, so that kernels take it.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, Share, TrustedPtr};
+    /// # #[escrow::kernels(struct Set)]
+    /// # unsafe extern "kernel" { #[cpu(set_one)] unsafe fn set_one(data: TrustedPtr<f32>, n: u32); }
+    /// # unsafe fn set_one(_: &mut Share<'_>, data: TrustedPtr<f32>, n: u32) {
+    /// #     // SAFETY: the contract of the kernel.
+    /// #     unsafe { data.as_ptr().add(n as usize - 1).write(1.0) };
+    /// # }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<f32>(4)?;
+    /// let set = Set::load(ctx.device())?;
+    /// // SAFETY: `dev` lives until the wait below, `set_one` writes its elements only, on the stream that owns it.
+    /// let ptr = unsafe { dev.unsafe_ptr().trust() };
+    /// // SAFETY: `ptr` has `n` elements.
+    /// unsafe { set.set_one(&ctx, (1, 1), ptr, 4) }?;
+    /// assert_eq!(dev.to_vec()?, [0.0, 0.0, 0.0, 1.0]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Safety
     /// As long as any kernel may use the result: the memory stays allocated, every access that a kernel makes through it
@@ -111,10 +200,50 @@ impl<T> DevicePtr<T> {
 }
 
 /// A device pointer that somebody vouched for: the only pointer that a kernel call takes.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, TrustedPtr};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let dev = ctx.enqueue_create_buffer_zeroed::<f32>(4)?;
+/// // SAFETY: no kernel gets the pointer.
+/// let ptr: TrustedPtr<f32> = unsafe { dev.unsafe_ptr().trust() };
+/// assert_eq!(ptr.as_ptr(), dev.unsafe_ptr().as_ptr());
+/// # Ok(()) }
+/// ```
+///
+/// Only a promise makes one:
+///
+/// ```compile_fail,E0133
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let dev = ctx.enqueue_create_buffer_zeroed::<f32>(4)?;
+/// let ptr = dev.unsafe_ptr().trust(); // a promise, so `unsafe`
+/// # Ok(()) }
+/// ```
 pub struct TrustedPtr<T>(*mut T);
 
 impl<T> TrustedPtr<T> {
     /// The address.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, Share, TrustedPtr};
+    /// // What a Rust kernel body does with one.
+    /// unsafe fn last(_: &mut Share<'_>, data: TrustedPtr<f32>, n: u32) {
+    ///     // SAFETY: the contract of the kernel: `data` has `n` elements, which nobody else uses.
+    ///     unsafe { data.as_ptr().add(n as usize - 1).write(1.0) };
+    /// }
+    /// # #[escrow::kernels(struct Set)]
+    /// # unsafe extern "kernel" { #[cpu(last)] unsafe fn last(data: TrustedPtr<f32>, n: u32); }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// # let dev = ctx.enqueue_create_buffer_zeroed::<f32>(2)?;
+    /// # // SAFETY: `dev` has two elements and lives until the wait.
+    /// # unsafe { Set::load(ctx.device())?.last(&ctx, (1, 1), dev.unsafe_ptr().trust(), 2) }?;
+    /// assert_eq!(dev.to_vec()?, [0.0, 1.0]);
+    /// # Ok(()) }
+    /// ```
     pub fn as_ptr(self) -> *mut T {
         self.0
     }

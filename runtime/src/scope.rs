@@ -16,6 +16,47 @@ use crate::tag::{Dyn, StreamTag};
 ///
 /// As with `std::thread::scope`, what is lent cannot leave the closure; the compiler then says "lifetime may not live
 /// long enough" or "borrowed data escapes".
+///
+/// ```
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// # let mut dev = ctx.enqueue_create_buffer_zeroed::<u8>(2)?;
+/// let input = [1u8, 2]; // outside: it must outlive the scope
+/// ctx.scope(|s| Ok(dev.enqueue_copy_from(s.lend(&input))?))?;
+/// assert_eq!(dev.to_vec()?, [1, 2]);
+/// # Ok(()) }
+/// ```
+///
+/// What is lent lives longer than the scope:
+///
+/// ```compile_fail,E0597
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// # let mut dev = ctx.enqueue_create_buffer_zeroed::<u8>(2)?;
+/// ctx.scope(|s| {
+///     let input = [1u8, 2]; // gone before the scope has waited
+///     Ok(dev.enqueue_copy_from(s.lend(&input))?)
+/// })?;
+/// # Ok(()) }
+/// ```
+///
+/// And the host has it back when the scope is over, not before:
+///
+/// ```compile_fail,E0502
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// # let dev = ctx.enqueue_create_buffer_zeroed::<u8>(2)?;
+/// let mut output = [0u8; 2];
+/// ctx.scope(|s| {
+///     dev.enqueue_copy_to(s.lend_mut(&mut output))?;
+///     println!("{}", output[0]); // the copy may still be running: read it behind the scope
+///     Ok(())
+/// })?;
+/// # Ok(()) }
+/// ```
 pub struct Scope<'scope, 'env: 'scope, S: StreamTag = Dyn> {
     ctx: DeviceContext<S>,
     // Invariant in both, as in `std::thread::scope`.
@@ -81,12 +122,39 @@ impl<S: StreamTag> DeviceContext<S> {
 
 impl<'scope, S: StreamTag> Scope<'scope, '_, S> {
     /// Lends a slice, as the source of copies on this stream.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u8>(4)?;
+    /// let input = vec![1u8, 2];
+    /// ctx.scope(|s| {
+    ///     let input = s.lend(&input);
+    ///     let (mut low, mut high) = dev.as_span_mut().split_at(2)?;
+    ///     low.enqueue_copy_from(input)?;
+    ///     Ok(high.enqueue_copy_from(input)?) // `Copy`: a source of any number of copies
+    /// })?;
+    /// assert_eq!(dev.to_vec()?, [1, 2, 1, 2]);
+    /// # Ok(()) }
+    /// ```
     pub fn lend<T: DType>(&'scope self, host: &'scope [T]) -> HostSpan<'scope, T, S> {
         const { T::VALID };
         HostSpan { window: Window::lent(NonNull::from(host).cast(), host.len(), &self.ctx) }
     }
 
     /// Lends a slice, as the destination of copies on this stream. It can be read again after the scope.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer::<u8>(3)?.enqueue_fill(6)?;
+    /// let mut output = [0u8; 3];
+    /// ctx.scope(|s| Ok(dev.enqueue_copy_to(s.lend_mut(&mut output))?))?;
+    /// assert_eq!(output, [6; 3]);
+    /// # Ok(()) }
+    /// ```
     pub fn lend_mut<T: DType>(&'scope self, host: &'scope mut [T]) -> HostSpanMut<'scope, T, S> {
         const { T::VALID };
         let len = host.len();
@@ -101,6 +169,29 @@ impl<S: StreamTag> fmt::Debug for Scope<'_, '_, S> {
 }
 
 /// A slice lent to a scope's stream: the source of copies. `Copy`.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let input = [5u8; 3];
+/// let dev = ctx.scope(|s| {
+///     let span = s.lend(&input);
+///     Ok(ctx.enqueue_create_buffer_from(span)?)
+/// })?;
+/// assert_eq!(dev.to_vec()?, input);
+/// # Ok(()) }
+/// ```
+///
+/// It is for the stream of its scope only, since the scope waits for no other:
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext, DeviceBuffer, Error};
+/// escrow::streams! { Upload, Compute }
+/// fn fill(up: &DeviceContext<Upload>, dev: &mut DeviceBuffer<u8, Compute>, input: &[u8]) -> Result<(), Error> {
+///     up.scope(|s| Ok(dev.enqueue_copy_from(s.lend(input))?))
+/// }
+/// ```
 pub struct HostSpan<'scope, T, S: StreamTag = Dyn> {
     window: Window<'scope, T, S>,
 }
@@ -126,6 +217,36 @@ impl<T, S: StreamTag> fmt::Debug for HostSpan<'_, T, S> {
 }
 
 /// A slice lent to a scope's stream to write: the destination of one copy.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let dev = ctx.enqueue_create_buffer_zeroed::<u8>(2)?;
+/// let mut output = [1u8; 4];
+/// let (low, high) = output.split_at_mut(2);
+/// ctx.scope(|s| {
+///     dev.enqueue_copy_to(s.lend_mut(low))?;
+///     Ok(dev.enqueue_copy_to(s.lend_mut(high))?)
+/// })?;
+/// assert_eq!(output, [0; 4]);
+/// # Ok(()) }
+/// ```
+///
+/// The same memory is lent for writing once in a scope:
+///
+/// ```compile_fail,E0499
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// # let dev = ctx.enqueue_create_buffer_zeroed::<u8>(4)?;
+/// let mut output = [1u8; 4];
+/// ctx.scope(|s| {
+///     dev.enqueue_copy_to(s.lend_mut(&mut output))?;
+///     Ok(dev.enqueue_copy_to(s.lend_mut(&mut output))?)
+/// })?;
+/// # Ok(()) }
+/// ```
 pub struct HostSpanMut<'scope, T, S: StreamTag = Dyn> {
     window: Window<'scope, T, S>,
     exclusive: PhantomData<&'scope mut [T]>,

@@ -33,6 +33,27 @@ use crate::tag::{Dyn, StreamTag};
 /// assert_eq!(copy.to_vec()?, [0.0; 4]);
 /// # Ok(()) }
 /// ```
+///
+/// Nobody writes it while it is shared:
+///
+/// ```compile_fail,E0599
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let table = ctx.enqueue_create_buffer_zeroed::<f32>(4)?.into_shared()?;
+/// table.enqueue_fill(1.0)?; // another stream may be reading: `try_unshare` first
+/// # Ok(()) }
+/// ```
+///
+/// And each stream reads through a handle of its own:
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext, DeviceBuffer, Error, SharedDeviceBuffer};
+/// escrow::streams! { Upload, Compute }
+/// fn read(table: &SharedDeviceBuffer<f32, Upload>, dst: &mut DeviceBuffer<f32, Compute>) -> Result<(), Error> {
+///     Ok(dst.enqueue_copy_from(table)?) // `table.share_with(dst.context())?` is the handle for it
+/// }
+/// ```
 pub struct SharedDeviceBuffer<T, S: StreamTag = Dyn> {
     region: Escrowed<T, S>,
 }
@@ -52,27 +73,77 @@ impl<T, S: StreamTag> SharedDeviceBuffer<T, S> {
     }
 
     /// Number of elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let table = ctx.enqueue_create_buffer_zeroed::<u8>(3)?.into_shared()?;
+    /// assert_eq!(table.len(), 3);
+    /// # Ok(()) }
+    /// ```
     pub fn len(&self) -> usize {
         self.region.len()
     }
 
     /// Whether there are no elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let table = ctx.enqueue_create_buffer_zeroed::<u8>(3)?.into_shared()?;
+    /// assert!(!table.is_empty());
+    /// # Ok(()) }
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The context whose stream reads through this handle.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let table = ctx.enqueue_create_buffer_zeroed::<u8>(3)?.into_shared()?;
+    /// let there = table.share_with(&ctx.fork()?)?;
+    /// let copy = there.context().enqueue_create_buffer_from(&there)?;
+    /// assert_eq!(copy.to_vec()?, [0; 3]);
+    /// # Ok(()) }
+    /// ```
     pub fn context(&self) -> &DeviceContext<S> {
         self.region.context()
     }
 
     /// All elements, to read on this handle's stream.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let table = ctx.enqueue_create_buffer_zeroed::<u8>(3)?.into_shared()?;
+    /// assert_eq!(table.as_span().slice(1..)?.to_vec()?, [0, 0]);
+    /// # Ok(()) }
+    /// ```
     pub fn as_span(&self) -> DeviceSpan<'_, T, S> {
         DeviceSpan::new(Window::of(&self.region))
     }
 
     /// A handle for the stream of `to`, whose reads come after everything that this handle's stream has done. Does not
     /// block.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, SharedDeviceBuffer};
+    /// escrow::streams! { Compute }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let compute = ctx.fork_tagged(Compute)?;
+    /// let table = ctx.enqueue_create_buffer_zeroed::<u8>(3)?.into_shared()?;
+    /// let there: SharedDeviceBuffer<u8, Compute> = table.share_with(&compute)?;
+    /// assert_eq!(there.to_vec()?, table.to_vec()?); // on two streams
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::WrongDevice`].
@@ -88,8 +159,22 @@ impl<T, S: StreamTag> SharedDeviceBuffer<T, S> {
     /// Makes the memory writable again, if this is the last handle: this stream comes after the reads of all handles
     /// that there were. Does not block.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, Error, Fault};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let table = ctx.enqueue_create_buffer_zeroed::<u8>(3)?.into_shared()?;
+    /// let there = table.share_with(&ctx.fork()?)?;
+    /// let Fault { error, value: table } = table.try_unshare().unwrap_err();
+    /// assert!(matches!(error, Error::StillShared { holders: 2 }));
+    /// drop(there);
+    /// let mut dev = table.try_unshare()?;
+    /// dev.enqueue_fill(1)?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
-    /// [`Error::StillShared`]; the handle comes back.
+    /// [`Error::StillShared`] with the number of handles; the handle comes back.
     pub fn try_unshare(self) -> Result<DeviceBuffer<T, S>, Fault<Self>> {
         let edges = || {
             not_on_worker(Operation::Share)?;
@@ -117,6 +202,16 @@ impl<T, S: StreamTag> SharedDeviceBuffer<T, S> {
 
     /// Enqueues a copy of all elements to `dst`. Lengths must be equal. Does not block.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let table = ctx.enqueue_create_buffer_zeroed::<u8>(3)?.into_shared()?;
+    /// let host = table.enqueue_copy_to(ctx.create_host_buffer::<u8>(3)?)?;
+    /// assert_eq!(ctx.synchronize(host)?[..], [0; 3]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As for [`DeviceBuffer::enqueue_copy_to`].
     pub fn enqueue_copy_to<D: CopyDst>(&self, dst: D) -> Result<D::Out<S>, Fault<D::Out<S>>>
@@ -130,6 +225,17 @@ impl<T, S: StreamTag> SharedDeviceBuffer<T, S> {
 
     /// Copies all elements to `dst` and waits for the stream. Lengths must be equal. **Blocks.**
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let table = ctx.enqueue_create_buffer_zeroed::<u8>(3)?.into_shared()?;
+    /// let mut out = [1u8; 3];
+    /// table.copy_to_slice(&mut out)?;
+    /// assert_eq!(out, [0; 3]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Length`], [`Error::StreamFailed`].
     pub fn copy_to_slice(&self, dst: &mut [T]) -> Result<(), Error>
@@ -140,6 +246,15 @@ impl<T, S: StreamTag> SharedDeviceBuffer<T, S> {
     }
 
     /// A copy of all elements. Waits for the stream. **Blocks.**
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let table = ctx.enqueue_create_buffer_zeroed::<u8>(3)?.into_shared()?;
+    /// assert_eq!(table.to_vec()?, [0; 3]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::StreamFailed`].

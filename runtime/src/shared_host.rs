@@ -55,11 +55,29 @@ impl<T, S: StreamTag> SharedHostBuffer<T, S> {
 
 impl<T: DType, S: StreamTag> SharedHostBuffer<T, S> {
     /// The context of the buffer that this was made of.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let shared = ctx.create_host_buffer_from(&[1u8])?.into_shared();
+    /// assert_eq!(shared.context().device(), ctx.device());
+    /// # Ok(()) }
+    /// ```
     pub fn context(&self) -> &DeviceContext<S> {
         self.region.context()
     }
 
     /// All elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let shared = ctx.create_host_buffer_from(&[1u8, 2])?.into_shared();
+    /// assert_eq!(shared.as_span(), shared.clone().as_span());
+    /// # Ok(()) }
+    /// ```
     pub fn as_span(&self) -> &[T] {
         self
     }
@@ -86,6 +104,20 @@ impl<T: DType, S: StreamTag> SharedHostBuffer<T, S> {
 
     /// Makes the memory writable again, if this is the last handle and no upload of it is pending. A handle to a part
     /// gives a buffer of that part.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, Error, Fault};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let shared = ctx.create_host_buffer_from(&[1u8, 2])?.into_shared();
+    /// let other = shared.clone();
+    /// let Fault { error, value: shared } = shared.try_unshare().unwrap_err();
+    /// assert!(matches!(error, Error::StillShared { holders: 2 }));
+    /// drop(other);
+    /// let mut host = shared.try_unshare()?;
+    /// host[0] = 3;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::StillShared`]; the handle comes back. A wait on the streams that read it ends their holds.

@@ -25,6 +25,27 @@ use crate::tag::{Dyn, StreamTag};
 /// dev.enqueue_fill(1.0).unwrap();
 /// println!("{}", head.len());
 /// ```
+///
+/// ```
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let mut dev = ctx.enqueue_create_buffer_zeroed::<f32>(8)?;
+/// let head = dev.as_span().slice(..4)?;
+/// assert_eq!(head.to_vec()?, [0.0; 4]); // the last use of `head`
+/// dev.enqueue_fill(1.0)?;
+/// # Ok(()) }
+/// ```
+///
+/// Nor does it outlive the buffer:
+///
+/// ```compile_fail,E0515
+/// # use escrow::{Device, DeviceContext, DeviceSpan, Error};
+/// fn table(ctx: &DeviceContext) -> Result<DeviceSpan<'_, f32>, Error> {
+///     let dev = ctx.enqueue_create_buffer_zeroed::<f32>(8)?;
+///     Ok(dev.as_span()) // return the buffer
+/// }
+/// ```
 pub struct DeviceSpan<'a, T, S: StreamTag = Dyn> {
     window: Window<'a, T, S>,
 }
@@ -48,21 +69,60 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
     }
 
     /// Number of elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// assert_eq!(dev.as_span().slice(1..3)?.len(), 2);
+    /// # Ok(()) }
+    /// ```
     pub fn len(&self) -> usize {
         self.window.len()
     }
 
     /// Whether there are no elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// assert!(dev.as_span().slice(5..)?.is_empty());
+    /// # Ok(()) }
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The context whose stream owns the memory.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// let span = dev.as_span();
+    /// let copy = span.context().enqueue_create_buffer_from(span)?;
+    /// assert_eq!(copy.len(), 5);
+    /// # Ok(()) }
+    /// ```
     pub fn context(&self) -> &'a DeviceContext<S> {
         self.window.context()
     }
 
     /// The elements of `range`.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, Error};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// assert_eq!(dev.as_span().slice(1..)?.slice(..=1)?.len(), 2);
+    /// assert!(matches!(dev.as_span().slice(4..6), Err(Error::Range { start: 4, end: 6, len: 5 })));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Range`].
@@ -71,6 +131,16 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
     }
 
     /// The elements before and from `mid`.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// let (low, high) = dev.as_span().split_at(2)?;
+    /// assert_eq!((low.len(), high.len()), (2, 3));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Range`].
@@ -81,6 +151,16 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
 
     /// Spans of `len` elements, the last one shorter if they do not fit.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// let lengths: Vec<_> = dev.as_span().chunks(2)?.map(|part| part.len()).collect();
+    /// assert_eq!(lengths, [2, 2, 1]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::EmptyChunk`] if `len` is 0.
     pub fn chunks(self, len: usize) -> Result<impl ExactSizeIterator<Item = Self> + use<'a, T, S>, Error> {
@@ -88,6 +168,16 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
     }
 
     /// Enqueues a copy of all elements to `dst`. Lengths must be equal. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// let host = dev.as_span().slice(3..)?.enqueue_copy_to(ctx.create_host_buffer::<u32>(2)?)?;
+    /// assert_eq!(ctx.synchronize(host)?[..], [0, 0]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::WrongStream`], [`Error::WrongDevice`]; a host buffer that moved in comes back in
@@ -108,6 +198,17 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
 
     /// Copies all elements to `dst` and waits for the stream. Lengths must be equal. **Blocks.**
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// let mut out = [1u32; 4];
+    /// dev.as_span().slice(..2)?.copy_to_slice(&mut out[1..3])?;
+    /// assert_eq!(out, [1, 0, 0, 1]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Length`], [`Error::StreamFailed`].
     pub fn copy_to_slice(self, dst: &mut [T]) -> Result<(), Error>
@@ -125,6 +226,16 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
     }
 
     /// A copy of all elements. Waits for the stream. **Blocks.**
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// let last = dev.as_span().slice(4..)?.to_vec()?; // one element, not five
+    /// assert_eq!(last, [0]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::StreamFailed`].
@@ -147,6 +258,15 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
 impl<'a, T: DType, S: StreamTag> DeviceSpan<'a, T, S> {
     /// The same bytes as elements of `U`.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, Error};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer::<u32>(2)?.enqueue_fill(0x0102)?;
+    /// assert_eq!(dev.as_span().view::<u16>()?.to_vec()?, [0x0102, 0, 0x0102, 0]); // little-endian
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Layout`] if the size is no multiple of `U`'s, or the address not aligned for it.
     pub fn view<U: DType>(self) -> Result<DeviceSpan<'a, U, S>, Error> {
@@ -157,6 +277,15 @@ impl<'a, T: DType, S: StreamTag> DeviceSpan<'a, T, S> {
 
 impl<'a, T: DType, S: StreamTag> DeviceSpan<'a, MaybeUninit<T>, S> {
     /// The same bytes as elements of `U` that nothing has written.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let raw = ctx.enqueue_create_buffer::<u32>(2)?;
+    /// assert_eq!(raw.as_span().view::<u16>()?.len(), 4); // still `MaybeUninit`: nothing reads it
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Layout`] if the size is no multiple of `U`'s, or the address not aligned for it.
@@ -183,6 +312,17 @@ impl<T, S: StreamTag> fmt::Debug for DeviceSpan<'_, T, S> {
 /// let b = dev.as_span_mut(); // a second one of the same memory
 /// println!("{} {}", a.len(), b.len());
 /// ```
+///
+/// ```
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let mut dev = ctx.enqueue_create_buffer_zeroed::<f32>(8)?;
+/// let (mut a, b) = dev.as_span_mut().split_at(4)?; // two that do not overlap
+/// a.enqueue_copy_from(b.as_span())?;
+/// assert_eq!((a.len(), b.len()), (4, 4));
+/// # Ok(()) }
+/// ```
 pub struct DeviceSpanMut<'a, T, S: StreamTag = Dyn> {
     window: Window<'a, T, S>,
     exclusive: PhantomData<&'a mut [T]>,
@@ -201,32 +341,95 @@ impl<'a, T, S: StreamTag> DeviceSpanMut<'a, T, S> {
     }
 
     /// Number of elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// assert_eq!(dev.as_span_mut().slice(1..3)?.len(), 2);
+    /// # Ok(()) }
+    /// ```
     pub fn len(&self) -> usize {
         self.window.len()
     }
 
     /// Whether there are no elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// assert!(dev.as_span_mut().slice(5..)?.is_empty());
+    /// # Ok(()) }
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The context whose stream owns the memory.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// let mut span = dev.as_span_mut();
+    /// let ones = span.context().enqueue_create_buffer::<u32>(5)?.enqueue_fill(1)?;
+    /// span.enqueue_copy_from(&ones)?;
+    /// assert_eq!(dev.to_vec()?, [1; 5]);
+    /// # Ok(()) }
+    /// ```
     pub fn context(&self) -> &'a DeviceContext<S> {
         self.window.context()
     }
 
     /// The same span for a shorter time.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// let mut span = dev.as_span_mut();
+    /// span.reborrow().slice(..2)?.enqueue_fill(1)?; // `slice` takes the short one
+    /// span.slice(2..)?.enqueue_fill(2)?;            // and this one the span itself
+    /// assert_eq!(dev.to_vec()?, [1, 1, 2, 2, 2]);
+    /// # Ok(()) }
+    /// ```
     pub fn reborrow(&mut self) -> DeviceSpanMut<'_, T, S> {
         // SAFETY: `self` is borrowed mutably for the new span's life.
         unsafe { DeviceSpanMut::new(self.window) }
     }
 
     /// The same elements, to read.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// let mut span = dev.as_span_mut();
+    /// span.enqueue_fill(3)?;
+    /// assert_eq!(span.as_span().to_vec()?, [3; 5]);
+    /// # Ok(()) }
+    /// ```
     pub fn as_span(&self) -> DeviceSpan<'_, T, S> {
         DeviceSpan::new(self.window)
     }
 
     /// The elements of `range`.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// dev.as_span_mut().slice(1..=2)?.enqueue_fill(1)?;
+    /// assert_eq!(dev.to_vec()?, [0, 1, 1, 0, 0]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Range`].
@@ -236,6 +439,17 @@ impl<'a, T, S: StreamTag> DeviceSpanMut<'a, T, S> {
     }
 
     /// The elements before and from `mid`, as two spans.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// let (mut low, high) = dev.as_span_mut().split_at(2)?;
+    /// low.enqueue_fill(1)?;
+    /// assert_eq!(high.as_span().to_vec()?, [0; 3]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Range`].
@@ -247,6 +461,18 @@ impl<'a, T, S: StreamTag> DeviceSpanMut<'a, T, S> {
 
     /// Spans of `len` elements, the last one shorter if they do not fit.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// for (i, mut part) in dev.as_span_mut().chunks(2)?.enumerate() {
+    ///     part.enqueue_fill(i as u32)?;
+    /// }
+    /// assert_eq!(dev.to_vec()?, [0, 0, 1, 1, 2]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::EmptyChunk`] if `len` is 0.
     pub fn chunks(self, len: usize) -> Result<impl ExactSizeIterator<Item = Self> + use<'a, T, S>, Error> {
@@ -257,6 +483,18 @@ impl<'a, T, S: StreamTag> DeviceSpanMut<'a, T, S> {
 
 impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, T, S> {
     /// Enqueues a copy of all elements of `src` into this span. Lengths must be equal. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// let host = ctx.create_host_buffer_from(&[7u32, 8])?;
+    /// let host = dev.as_span_mut().slice(3..)?.enqueue_copy_from(host)?; // in flight
+    /// assert_eq!(dev.to_vec()?, [0, 0, 0, 7, 8]);
+    /// # drop(host);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::WrongStream`], [`Error::WrongDevice`]; a host buffer that moved in comes back in
@@ -276,6 +514,16 @@ impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, T, S> {
 
     /// Enqueues a fill with `value`, of any width. Does not block.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// dev.as_span_mut().slice(3..)?.enqueue_fill(4)?;
+    /// assert_eq!(dev.to_vec()?, [0, 0, 0, 4, 4]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// Those of the enqueue; nothing was enqueued.
     pub fn enqueue_fill(&mut self, value: T) -> Result<(), Error> {
@@ -284,6 +532,16 @@ impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, T, S> {
 
     /// Copies `src` into this span and waits for the stream. Lengths must be equal. **Blocks.**
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// dev.as_span_mut().slice(..2)?.copy_from_slice(&[1, 2])?;
+    /// assert_eq!(dev.to_vec()?, [1, 2, 0, 0, 0]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Length`], [`Error::StreamFailed`].
     pub fn copy_from_slice(&mut self, src: &[T]) -> Result<(), Error> {
@@ -291,6 +549,16 @@ impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, T, S> {
     }
 
     /// The same bytes as elements of `U`.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut dev = ctx.enqueue_create_buffer_zeroed::<[f32; 2]>(2)?;
+    /// dev.as_span_mut().view::<f32>()?.slice(1..3)?.enqueue_fill(1.0)?;
+    /// assert_eq!(dev.to_vec()?, [[0.0, 1.0], [1.0, 0.0]]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Layout`] if the size is no multiple of `U`'s, or the address not aligned for it.
@@ -306,6 +574,20 @@ impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, T, S> {
 impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, MaybeUninit<T>, S> {
     /// Enqueues a copy of all elements of `src` into this span. Lengths must be equal. Does not block.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut raw = ctx.enqueue_create_buffer::<u32>(2)?;
+    /// let ones = ctx.enqueue_create_buffer::<u32>(1)?.enqueue_fill(1)?;
+    /// for mut part in raw.as_span_mut().chunks(1)? {
+    ///     part.enqueue_copy_from(&ones)?;
+    /// }
+    /// // SAFETY: the chunks are all of the buffer.
+    /// assert_eq!(unsafe { raw.assume_init() }.to_vec()?, [1, 1]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Length`], [`Error::WrongStream`], [`Error::WrongDevice`]; a host buffer that moved in comes back in
     /// flight with nothing pending.
@@ -319,6 +601,17 @@ impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, MaybeUninit<T>, S> {
 
     /// Enqueues a fill with `value`, of any width. Does not block.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut raw = ctx.enqueue_create_buffer::<u32>(2)?;
+    /// raw.as_span_mut().enqueue_fill(6)?;
+    /// // SAFETY: the fill has written both elements.
+    /// assert_eq!(unsafe { raw.assume_init() }.to_vec()?, [6, 6]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// Those of the enqueue; nothing was enqueued.
     pub fn enqueue_fill(&mut self, value: T) -> Result<(), Error> {
@@ -326,6 +619,17 @@ impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, MaybeUninit<T>, S> {
     }
 
     /// The same bytes as elements of `U` that nothing has written.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let mut raw = ctx.enqueue_create_buffer::<u32>(1)?;
+    /// raw.as_span_mut().view::<u8>()?.enqueue_fill(1)?;
+    /// // SAFETY: the fill has written all four bytes.
+    /// assert_eq!(unsafe { raw.assume_init() }.to_vec()?, [0x0101_0101]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Layout`] if the size is no multiple of `U`'s, or the address not aligned for it.

@@ -17,6 +17,16 @@
 /// # drop(dev);
 /// # Ok(()) }
 /// ```
+///
+/// Without the handoff, what two streams own does not meet:
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext, DeviceBuffer, Error};
+/// escrow::streams! { Upload, Compute }
+/// fn save(dev: &DeviceBuffer<f32, Upload>, backup: &mut DeviceBuffer<f32, Compute>) -> Result<(), Error> {
+///     Ok(dev.enqueue_copy_to(backup)?) // `handoff` one of them first
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a stream tag",
     label = "not a stream tag",
@@ -29,6 +39,19 @@ pub trait StreamTag: Copy + Send + Sync + 'static {
 
 /// The tag of streams without a name, and the default everywhere. Which stream is meant is compared when the program
 /// runs.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, Error, Fault};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let (a, b) = (ctx.fork()?, ctx.fork()?); // both `DeviceContext<Dyn>`
+/// let there = a.enqueue_create_buffer_zeroed::<f32>(4)?;
+/// let mut here = b.enqueue_create_buffer_zeroed::<f32>(4)?;
+/// assert!(matches!(here.enqueue_copy_from(&there), Err(Fault { error: Error::WrongStream { .. }, .. })));
+/// let there = a.handoff(there, &b)?;
+/// here.enqueue_copy_from(&there)?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dyn;
 

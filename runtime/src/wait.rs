@@ -20,6 +20,30 @@ mod flight {
 
 /// Values that a wait on a stream of tag `S` gives back: `InFlight` host buffers, and tuples, arrays, `Vec`s and
 /// `Option`s of them. Only values that exist already, so nothing is enqueued while they are looked at.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, Dyn, Error, Flight};
+/// fn finish<V: Flight<Dyn>>(ctx: &DeviceContext, values: V) -> Result<V::Landed, Error> {
+///     Ok(ctx.synchronize(values)?)
+/// }
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let parts = [ctx.create_host_buffer::<u8>(1)?.enqueue_fill(1)?, ctx.create_host_buffer(1)?.enqueue_fill(2)?];
+/// let [a, b] = finish(&ctx, parts)?;
+/// assert_eq!(a[0] + b[0], 3);
+/// # Ok(()) }
+/// ```
+///
+/// Device memory needs no wait:
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let dev = ctx.enqueue_create_buffer_zeroed::<f32>(8)?;
+/// let dev = ctx.synchronize(dev)?; // the host could not use it anyway: `ctx.synchronize(())`
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a wait on stream `{S}` does not give back `{Self}`",
     label = "not in flight on stream `{S}`",
@@ -137,6 +161,19 @@ tuples! {
 /// # drop(later);
 /// # Ok(()) }
 /// ```
+///
+/// Until the wait nothing more is enqueued on the values:
+///
+/// ```compile_fail,E0382
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let flight = ctx.create_host_buffer::<u8>(3)?.enqueue_fill(5)?;
+/// let recorded = ctx.record(flight)?;
+/// let flight = flight.enqueue_fill(6)?; // would come behind the point that `wait` waits for
+/// # drop((recorded, flight));
+/// # Ok(()) }
+/// ```
 #[must_use = "the stream owns these values until `wait` takes them back; dropping them gives the memory up"]
 pub struct Recorded<V: Flight<S>, S: StreamTag = Dyn> {
     values: V,
@@ -152,6 +189,18 @@ impl<V: Flight<S>, S: StreamTag> Recorded<V, S> {
 
     /// Whether the point has been passed. Does not block.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let recorded = ctx.record(ctx.create_host_buffer::<u8>(3)?.enqueue_fill(5)?)?;
+    /// while !recorded.is_finished()? {
+    ///     std::thread::yield_now(); // do something else
+    /// }
+    /// assert_eq!(recorded.wait()?[0], 5); // does not block any more
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::StreamFailed`] if the stream failed before the point.
     pub fn is_finished(&self) -> Result<bool, Error> {
@@ -159,6 +208,18 @@ impl<V: Flight<S>, S: StreamTag> Recorded<V, S> {
     }
 
     /// Waits until the stream has passed the point, and gives the values back. **Blocks.**
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<u8>(2)?;
+    /// let host = dev.enqueue_copy_to(ctx.create_host_buffer::<u8>(2)?)?;
+    /// let recorded = ctx.record((host, ()))?;
+    /// let (host, ()) = recorded.wait()?;
+    /// assert_eq!(host[..], [0, 0]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::StreamFailed`] if the stream failed before the point; the values come back, still in flight.

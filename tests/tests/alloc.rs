@@ -2,11 +2,34 @@
 //!
 //! Counted on the calling thread only, so that other tests and workers do not disturb it.
 
+use std::sync::Once;
+use std::thread;
+
 use escrow::{Device, DeviceBuffer, DeviceContext, HostBuffer};
 use escrow_tests::{Counting, allocations, enqueue_mix, hold};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+/// A context, after what is done once in a process: the first thread that has to wait asks the system for its cores.
+fn context() -> DeviceContext {
+    static ONCE: Once = Once::new();
+    let ctx = DeviceContext::new(Device::cpu()).unwrap();
+    ONCE.call_once(|| {
+        // Each turn waits, unless this thread is held up just before it looks.
+        for _ in 0..50 {
+            let held = hold(&ctx).unwrap();
+            thread::scope(|s| {
+                s.spawn(|| {
+                    (0..200).for_each(|_| thread::yield_now());
+                    held.release();
+                });
+                ctx.synchronize(()).unwrap();
+            });
+        }
+    });
+    ctx
+}
 
 fn none<R>(what: &str, f: impl FnOnce() -> R) -> R {
     let (count, result) = allocations(f);
@@ -22,7 +45,7 @@ fn the_allocator_counts() {
 
 #[test]
 fn chained_operations_allocate_nothing() {
-    let ctx = DeviceContext::new(Device::cpu()).unwrap();
+    let ctx = context();
     let other = ctx.fork().unwrap();
     let mut a = ctx.enqueue_create_buffer_zeroed::<u32>(256).unwrap();
     let mut b = ctx.enqueue_create_buffer_zeroed::<u32>(256).unwrap();
@@ -58,7 +81,7 @@ fn chained_operations_allocate_nothing() {
 /// Enqueues, waits and landings one by one, on a stream that stands still: none hides behind another.
 #[test]
 fn enqueueing_allocates_nothing_while_the_stream_stands_still() {
-    let ctx = DeviceContext::new(Device::cpu()).unwrap();
+    let ctx = context();
     let mut dev = ctx.enqueue_create_buffer_zeroed::<[u64; 16]>(64).unwrap();
     let host = ctx.create_host_buffer::<[u64; 16]>(64).unwrap();
     let held = hold(&ctx).unwrap();
@@ -75,7 +98,7 @@ fn enqueueing_allocates_nothing_while_the_stream_stands_still() {
 
 #[test]
 fn containers_land_in_place() {
-    let ctx = DeviceContext::new(Device::cpu()).unwrap();
+    let ctx = context();
     let flights: Vec<_> = (0..10).map(|i| ctx.create_host_buffer::<u8>(8).unwrap().enqueue_fill(i).unwrap()).collect();
     let hosts = none("a landing", || ctx.synchronize((flights, ())).unwrap().0);
     assert!(hosts.iter().enumerate().all(|(i, host): (usize, &HostBuffer<u8>)| host[..] == [i as u8; 8]));
@@ -83,7 +106,7 @@ fn containers_land_in_place() {
 
 #[test]
 fn zero_length_buffers_allocate_nothing() {
-    let ctx = DeviceContext::new(Device::cpu()).unwrap();
+    let ctx = context();
     none("no memory", || {
         let host = ctx.create_host_buffer::<u64>(0).unwrap();
         let (mut dev, flight) = ctx.enqueue_create_buffer_from(host).unwrap();
@@ -105,7 +128,7 @@ fn zero_length_buffers_allocate_nothing() {
 /// The free list gives a block of the same size without the system.
 #[test]
 fn a_dropped_block_is_used_again() {
-    let ctx = DeviceContext::new(Device::cpu()).unwrap();
+    let ctx = context();
     for turn in 0..10 {
         // A size that no other test here uses.
         let (count, host) = allocations(|| ctx.create_host_buffer::<u8>(77_777).unwrap());

@@ -4,7 +4,7 @@
 //~ right: pass/ownership.rs
 use escrow::SharedHostBuffer;
 
-fn user(mut shared: SharedHostBuffer<f32>) {
+fn user(shared: SharedHostBuffer<f32>) {
     shared[0] = 1.0;
 }
 

@@ -3,7 +3,24 @@
 use std::sync::Mutex;
 use std::thread;
 
-use escrow::{Device, DeviceContext, Error};
+use escrow::{
+    Device, DeviceBuffer, DeviceContext, DevicePtr, DeviceSpan, DeviceSpanMut, Error, Fault, HostBuffer, HostPtr,
+    HostSpan, HostSpanMut, InFlight, KernelSpan, KernelSpanMut, Launch, Recorded, Scope, SharedDeviceBuffer,
+    SharedHostBuffer, TrustedPtr,
+};
+
+/// What can go to another thread, and be used from several.
+const fn goes_anywhere<T: Send + Sync>() {}
+
+const _: () = {
+    goes_anywhere::<(Device, DeviceContext, Error, Launch)>();
+    goes_anywhere::<(HostBuffer<f32>, InFlight<HostBuffer<f32>>, SharedHostBuffer<f32>)>();
+    goes_anywhere::<(DeviceBuffer<f32>, SharedDeviceBuffer<f32>)>();
+    goes_anywhere::<(DeviceSpan<'_, f32>, DeviceSpanMut<'_, f32>, HostSpan<'_, f32>, HostSpanMut<'_, f32>)>();
+    goes_anywhere::<(HostPtr<f32>, DevicePtr<f32>, TrustedPtr<f32>)>();
+    goes_anywhere::<(Recorded<InFlight<HostBuffer<f32>>>, Fault<InFlight<HostBuffer<f32>>>, Scope<'_, '_>)>();
+    goes_anywhere::<(KernelSpan<'_, f32>, KernelSpanMut<'_, f32>)>();
+};
 
 fn main() -> Result<(), Error> {
     let ctx = DeviceContext::new(Device::cpu())?;

@@ -26,7 +26,7 @@ const INTERNAL: &[&str] = &[
 ];
 
 /// Who tries to implement a closed trait is told what closes it, and its hidden parts.
-const INTERNAL_OF_CLOSED: &[&str] = &["Candidate", "Sealed", "candidate"];
+const INTERNAL_OF_CLOSED: &[&str] = &["Candidate", "Sealed", "__private", "candidate"];
 
 /// The longest first message, in lines with text, without the bounds of this library that end many.
 const MOST_LINES: usize = 12;
@@ -147,6 +147,43 @@ fn every_program_ends_in_the_errors_it_says() {
         }
     }
     assert!(faults.is_empty(), "{faults}");
+}
+
+/// Names of the traits in the library's sources that are not in a module of their own, as those that close others are.
+fn traits(folder: &Path, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).expect("the library's sources are there") {
+        let path = entry.expect("a folder can be read to its end").path();
+        if path.is_dir() {
+            traits(&path, found);
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            let name = |line: &str| {
+                let rest = line.strip_prefix("pub trait ").or_else(|| line.strip_prefix("pub unsafe trait "))?;
+                rest.split(|c: char| !c.is_alphanumeric()).next().map(str::to_owned)
+            };
+            found.extend(read(&path).lines().filter_map(name));
+        }
+    }
+}
+
+#[test]
+fn every_public_trait_is_forged() {
+    let mut found = BTreeSet::new();
+    traits(Path::new("../runtime/src"), &mut found);
+    // What the library exports, as its root says.
+    let exported = read("../runtime/src/lib.rs");
+    let exported: BTreeSet<_> = exported.split(|c: char| !c.is_alphanumeric()).collect();
+    found.retain(|name| exported.contains(name.as_str()));
+    assert!(found.len() >= 18, "only {found:?}");
+    let forgers: Vec<_> = programs().into_iter().filter(|it| it.name.starts_with("forge_")).collect();
+    for name in found {
+        let tried = [format!(" {name} for "), format!(" {name}<")];
+        let forged = forgers.iter().any(|it| {
+            it.source
+                .lines()
+                .any(|line| line.contains("impl") && tried.iter().any(|tried| line.contains(tried.as_str())))
+        });
+        assert!(forged, "no program tries to forge `{name}`");
+    }
 }
 
 #[test]

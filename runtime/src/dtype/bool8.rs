@@ -16,27 +16,55 @@ use super::{DType, Init};
 /// assert_eq!(Bool8::from_bits(2), Bool8::from(false));
 /// assert_eq!(Bool8::new(true).to_string(), "True");
 /// ```
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let flags = ctx.create_host_buffer::<bool>(8)?; // a device could leave a 2 there
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Default)]
 #[repr(transparent)]
 pub struct Bool8(u8);
 
 impl Bool8 {
     /// `1` or `0`.
+    ///
+    /// ```
+    /// # use escrow::Bool8;
+    /// assert_eq!(Bool8::new(true).to_bits(), 1);
+    /// ```
     pub const fn new(value: bool) -> Bool8 {
         Bool8(value as u8)
     }
 
     /// Any byte.
+    ///
+    /// ```
+    /// # use escrow::Bool8;
+    /// assert_eq!(Bool8::from_bits(3), Bool8::new(true)); // the low bit decides
+    /// ```
     pub const fn from_bits(bits: u8) -> Bool8 {
         Bool8(bits)
     }
 
     /// The byte as it is.
+    ///
+    /// ```
+    /// # use escrow::Bool8;
+    /// assert_eq!(Bool8::from_bits(6).to_bits(), 6); // not tidied up
+    /// ```
     pub const fn to_bits(self) -> u8 {
         self.0
     }
 
     /// Whether the low bit is set.
+    ///
+    /// ```
+    /// # use escrow::Bool8;
+    /// assert!(Bool8::from_bits(0xff).get() && !Bool8::from_bits(0xfe).get());
+    /// ```
     pub const fn get(self) -> bool {
         self.0 & 1 == 1
     }

@@ -49,16 +49,32 @@ macro_rules! float8 {
             pub const NAN: $name = $name($nan);
 
             /// Any byte.
+            ///
+            /// ```
+            #[doc = concat!("# use escrow::", stringify!($name), " as F8;")]
+            /// assert_eq!(F8::from_bits(0x80).to_f32(), -0.0);
+            /// assert!(F8::from_bits(0x80).to_f32().is_sign_negative());
+            /// ```
             pub const fn from_bits(bits: u8) -> $name {
                 $name(bits)
             }
 
             /// The byte as it is.
+            ///
+            /// ```
+            #[doc = concat!("# use escrow::", stringify!($name), " as F8;")]
+            /// assert_eq!(F8::from_f32(-0.0).to_bits(), 0x80); // sign, exponent, mantissa
+            /// ```
             pub const fn to_bits(self) -> u8 {
                 self.0
             }
 
             /// The same value: every value of this format is one of `f32`.
+            ///
+            /// ```
+            #[doc = concat!("# use escrow::", stringify!($name), " as F8;")]
+            /// assert_eq!(F8::from_f32(1.5).to_f32(), 1.5);
+            /// ```
             pub const fn to_f32(self) -> f32 {
                 let $code = self.0;
                 match $special {
@@ -69,12 +85,24 @@ macro_rules! float8 {
 
             /// The nearest value, ties to even. What rounds to more than [`MAX`](Self::MAX) overflows as the type's
             /// page says.
+            ///
+            /// ```
+            #[doc = concat!("# use escrow::", stringify!($name), " as F8;")]
+            /// assert_eq!(F8::from_f32(0.3).to_f32(), 0.3125);
+            /// assert!(F8::from_f32(f32::NAN).to_f32().is_nan());
+            /// ```
             pub const fn from_f32(value: f32) -> $name {
                 $name::narrow(value, $over)
             }
 
             /// The nearest value, ties to even; what is larger than [`MAX`](Self::MAX), infinity too, becomes `MAX`
             /// with its sign. NaN stays NaN.
+            ///
+            /// ```
+            #[doc = concat!("# use escrow::", stringify!($name), " as F8;")]
+            /// assert_eq!(F8::from_f32_saturating(-1e9).to_f32(), -F8::MAX.to_f32());
+            /// assert_eq!(F8::from_f32_saturating(f32::INFINITY), F8::MAX);
+            /// ```
             pub const fn from_f32_saturating(value: f32) -> $name {
                 $name::narrow(value, $max)
             }

@@ -18,6 +18,27 @@ pub use pod::PodElement;
 /// Device memory fresh from `enqueue_create_buffer` is a `DeviceBuffer<MaybeUninit<T>>`. `MaybeUninit` is not `Init`, so
 /// nothing that reads accepts such a buffer. Every [`DType`] is `Init`.
 ///
+/// ```
+/// # use escrow::{Device, DeviceContext, DeviceBuffer, Error, Init};
+/// fn sum<T: Init + Copy + Into<f64>>(dev: &DeviceBuffer<T>) -> Result<f64, Error> {
+///     Ok(dev.to_vec()?.into_iter().map(Into::into).sum())
+/// }
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let dev = ctx.enqueue_create_buffer::<f32>(4)?.enqueue_fill(1.5)?; // written
+/// assert_eq!(sum(&dev)?, 6.0);
+/// # Ok(()) }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let raw = ctx.enqueue_create_buffer::<f32>(4)?;
+/// let shared = raw.into_shared()?; // never written, and nobody could write it any more
+/// # Ok(()) }
+/// ```
+///
 /// # Safety
 /// The type is a [`DType`], and not `MaybeUninit`.
 #[diagnostic::on_unimplemented(
@@ -47,6 +68,39 @@ pub unsafe trait Init {}
 /// assert_eq!(Particle::SIZE, 16);
 /// assert_eq!((<[f32; 3]>::C_NAME, <[f32; 3]>::C_DIMS), ("float", "[3]"));
 /// assert!(Particle::C_DECL.contains("static_assert(sizeof(Particle) == 16"));
+/// ```
+///
+/// Padding is spelt out, and what has invalid bit patterns is no element:
+///
+/// ```
+/// use escrow::DType;
+///
+/// #[derive(Clone, Copy, DType)]
+/// #[repr(C)]
+/// struct Sample {
+///     kind: u8,
+///     unused: [u8; 3], // what would be padding
+///     value: f32,
+/// }
+/// assert_eq!(Sample::SIZE, 8);
+/// ```
+///
+/// ```compile_fail,E0080
+/// # use escrow::{Device, DeviceContext, DType};
+/// #[derive(Clone, Copy, DType)]
+/// #[repr(C)]
+/// struct Sample {
+///     kind: u8,
+///     value: f32, // three bytes of padding before this
+/// }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let flags = ctx.enqueue_create_buffer_zeroed::<bool>(8)?; // `Bool8`
+/// # Ok(()) }
 /// ```
 ///
 /// # Safety
@@ -87,5 +141,18 @@ pub unsafe trait DType: Init + Copy + Send + Sync + 'static {
     const VALID: () = ctext::check_valid(Self::NAME, size_of::<Self>(), align_of::<Self>());
 
     /// Writes one element as Mojo prints it.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, DType};
+    /// # use std::fmt;
+    /// struct Shown<T>(T);
+    /// impl<T: DType> fmt::Display for Shown<T> {
+    ///     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    ///         self.0.print(f)
+    ///     }
+    /// }
+    /// assert_eq!(Shown(1.0f32).to_string(), "1.0");
+    /// assert_eq!(Shown(u8::MAX).to_string(), "255");
+    /// ```
     fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }

@@ -19,6 +19,14 @@ use super::{DType, Init};
 /// assert_eq!(it.0.2, 3.0);
 /// assert_eq!(PodElement::<Vec3>::SIZE, 12);
 /// ```
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext, PodElement};
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let flags = ctx.create_host_buffer::<PodElement<bool>>(8)?; // `bool` is not `Pod`
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct PodElement<T>(
@@ -28,11 +36,22 @@ pub struct PodElement<T>(
 
 impl<T> PodElement<T> {
     /// Wraps a value.
+    ///
+    /// ```
+    /// # use escrow::PodElement;
+    /// const ONE: PodElement<u32> = PodElement::new(1);
+    /// assert_eq!(ONE, PodElement(1));
+    /// ```
     pub const fn new(value: T) -> PodElement<T> {
         PodElement(value)
     }
 
     /// The value.
+    ///
+    /// ```
+    /// # use escrow::PodElement;
+    /// assert_eq!(PodElement::from(7u64).into_inner(), 7);
+    /// ```
     pub fn into_inner(self) -> T {
         self.0
     }

@@ -37,6 +37,41 @@ mod out {
 }
 
 /// Device memory that a kernel reads: what goes where a kernel declares `&[T]`, behind a `&`.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+/// # #[escrow::kernels(struct Set)]
+/// # unsafe extern "kernel" {
+/// #     #[cpu(copy)] #[launch(cover(y))] #[requires(x.len() == y.len())] safe fn copy(x: &[f32], y: &mut [f32]);
+/// # }
+/// # fn copy(share: &mut Share<'_>, x: &[f32], y: KernelSpanMut<'_, f32>) {
+/// #     let range = share.range();
+/// #     y.own(share).copy_from_slice(&x[range]);
+/// # }
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let x = ctx.enqueue_create_buffer::<f32>(4)?.enqueue_fill(3.0)?;
+/// let mut y = ctx.enqueue_create_buffer_zeroed::<f32>(4)?;
+/// let set = Set::load(ctx.device())?;
+/// set.copy(&ctx, &x, &mut y)?;           // a buffer
+/// set.copy(&ctx, &x.as_span(), &mut y)?; // a span
+/// let x = x.into_shared()?;
+/// set.copy(&ctx, &x, &mut y)?;           // a shared buffer
+/// assert_eq!(y.to_vec()?, [3.0; 4]);
+/// # Ok(()) }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext, DeviceBuffer, Error, HostBuffer};
+/// #[escrow::kernels(struct Set)]
+/// unsafe extern "kernel" {
+///     #[launch(cover(y))]
+///     safe fn copy(x: &[f32], y: &mut [f32]);
+/// }
+/// fn user(set: &Set, ctx: &DeviceContext, x: HostBuffer<f32>, y: &mut DeviceBuffer<f32>) -> Result<(), Error> {
+///     set.copy(ctx, &x, y) // host memory: copy it to the device first
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not device memory that a kernel can read",
     label = "a kernel cannot read this",
@@ -53,6 +88,35 @@ pub trait DeviceRead: read::Sealed {
 }
 
 /// Device memory that a kernel writes: what goes where a kernel declares `&mut [T]`, behind a `&mut`.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+/// # #[escrow::kernels(struct Set)]
+/// # unsafe extern "kernel" { #[cpu(add_one)] #[launch(cover(y))] safe fn add_one(y: &mut [f32]); }
+/// # fn add_one(share: &mut Share<'_>, y: KernelSpanMut<'_, f32>) {
+/// #     y.own(share).iter_mut().for_each(|y| *y += 1.0);
+/// # }
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let mut y = ctx.enqueue_create_buffer_zeroed::<f32>(3)?;
+/// let set = Set::load(ctx.device())?;
+/// set.add_one(&ctx, &mut y)?;                             // a buffer
+/// set.add_one(&ctx, &mut y.as_span_mut().slice(1..)?)?; // a span
+/// assert_eq!(y.to_vec()?, [1.0, 2.0, 2.0]);
+/// # Ok(()) }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext, Error, SharedDeviceBuffer};
+/// #[escrow::kernels(struct Set)]
+/// unsafe extern "kernel" {
+///     #[launch(cover(y))]
+///     safe fn add_one(y: &mut [f32]);
+/// }
+/// fn user(set: &Set, ctx: &DeviceContext, mut y: SharedDeviceBuffer<f32>) -> Result<(), Error> {
+///     set.add_one(ctx, &mut y) // `try_unshare` first
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not device memory that a kernel can write",
     label = "a kernel cannot write this",
@@ -69,6 +133,39 @@ pub trait DeviceWrite: write::Sealed {
 }
 
 /// Device memory that a kernel writes as a whole: what goes where a kernel declares `#[out(..)] x: &mut [T]`, by value.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+/// # #[escrow::kernels(struct Set)]
+/// # unsafe extern "kernel" { #[cpu(iota)] #[launch(cover(y))] safe fn iota(#[out(each)] y: &mut [u32]); }
+/// # fn iota(share: &mut Share<'_>, y: KernelSpanMut<'_, u32>) {
+/// #     let range = share.range();
+/// #     y.own(share).iter_mut().zip(range).for_each(|(y, i)| *y = i as u32);
+/// # }
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let set = Set::load(ctx.device())?;
+/// let raw = ctx.enqueue_create_buffer::<u32>(3)?;
+/// let mut y = set.iota(&ctx, raw)?; // by value: comes back as written
+/// y.enqueue_fill(9)?;
+/// set.iota(&ctx, &mut y)?;          // written before: by `&mut`
+/// assert_eq!(y.to_vec()?, [0, 1, 2]);
+/// # Ok(()) }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext, Error};
+/// #[escrow::kernels(struct Set)]
+/// unsafe extern "kernel" {
+///     #[launch(cover(y))]
+///     safe fn iota(#[out(each)] y: &mut [u32]);
+/// }
+/// fn user(set: &Set, ctx: &DeviceContext) -> Result<(), Error> {
+///     let mut raw = ctx.enqueue_create_buffer::<u32>(3)?;
+///     set.iota(ctx, &mut raw)?; // nothing would say that it is written now
+///     Ok(())
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an `out` argument of a kernel",
     label = "a kernel cannot write this as a whole",

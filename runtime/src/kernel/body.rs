@@ -50,16 +50,67 @@ impl Share<'_> {
     ///
     /// Threads are numbered along x, then y, then z within a block, and block by block in the same order. In a launch
     /// that covers a span there are as many as it has elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+    /// # #[escrow::kernels(struct Set)]
+    /// # unsafe extern "kernel" { #[cpu(iota)] #[launch(cover(y))] safe fn iota(y: &mut [u32]); }
+    /// fn iota(share: &mut Share<'_>, y: KernelSpanMut<'_, u32>) {
+    ///     let range = share.range();
+    ///     for (y, i) in y.own(share).iter_mut().zip(range) {
+    ///         *y = i as u32;
+    ///     }
+    /// }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// # let mut y = ctx.enqueue_create_buffer_zeroed::<u32>(4)?;
+    /// Set::load(ctx.device())?.iota(&ctx, &mut y)?;
+    /// assert_eq!(y.to_vec()?, [0, 1, 2, 3]);
+    /// # Ok(()) }
+    /// ```
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
 
     /// Threads of the whole launch.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+    /// # #[escrow::kernels(struct Set)]
+    /// # unsafe extern "kernel" { #[cpu(count)] #[launch(cover(y))] safe fn count(y: &mut [u32]); }
+    /// fn count(share: &mut Share<'_>, y: KernelSpanMut<'_, u32>) {
+    ///     let all = share.threads() as u32; // not `share.range().len()`, this call's part of them
+    ///     y.own(share).fill(all);
+    /// }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// # let mut y = ctx.enqueue_create_buffer_zeroed::<u32>(4)?;
+    /// Set::load(ctx.device())?.count(&ctx, &mut y)?;
+    /// assert_eq!(y.to_vec()?, [4; 4]);
+    /// # Ok(()) }
+    /// ```
     pub fn threads(&self) -> usize {
         self.threads
     }
 
     /// The elements of two spans that belong to this share, as [`KernelSpanMut::own`] gives those of one.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+    /// # #[escrow::kernels(struct Set)]
+    /// # unsafe extern "kernel" { #[cpu(swap)] #[launch(cover(a))] safe fn swap(a: &mut [u32], b: &mut [u32]); }
+    /// fn swap(share: &mut Share<'_>, a: KernelSpanMut<'_, u32>, b: KernelSpanMut<'_, u32>) {
+    ///     let (a, b) = share.own2(a, b);
+    ///     a.swap_with_slice(b);
+    /// }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// # let mut a = ctx.enqueue_create_buffer_zeroed::<u32>(4)?;
+    /// # let mut b = ctx.enqueue_create_buffer::<u32>(4)?.enqueue_fill(1)?;
+    /// Set::load(ctx.device())?.swap(&ctx, &mut a, &mut b)?;
+    /// assert_eq!((a.to_vec()?, b.to_vec()?), (vec![1; 4], vec![0; 4]));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Panics
     /// If these elements overlap: a span and its copy, say.
@@ -75,6 +126,26 @@ impl Share<'_> {
     }
 
     /// The elements of three spans that belong to this share, as [`KernelSpanMut::own`] gives those of one.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+    /// # #[escrow::kernels(struct Set)]
+    /// # unsafe extern "kernel" { #[cpu(split)] #[launch(cover(a))] safe fn split(a: &mut [u32], b: &mut [u32], c: &mut [u32]); }
+    /// fn split(share: &mut Share<'_>, a: KernelSpanMut<'_, u32>, b: KernelSpanMut<'_, u32>, c: KernelSpanMut<'_, u32>) {
+    ///     let (a, b, c) = share.own3(a, b, c);
+    ///     for ((a, b), c) in a.iter().zip(b).zip(c) {
+    ///         (*b, *c) = (a / 10, a % 10);
+    ///     }
+    /// }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// # let mut a = ctx.enqueue_create_buffer::<u32>(2)?.enqueue_fill(42)?;
+    /// # let mut b = ctx.enqueue_create_buffer_zeroed::<u32>(2)?;
+    /// # let mut c = ctx.enqueue_create_buffer_zeroed::<u32>(2)?;
+    /// Set::load(ctx.device())?.split(&ctx, &mut a, &mut b, &mut c)?;
+    /// assert_eq!((b.to_vec()?, c.to_vec()?), (vec![4; 2], vec![2; 2]));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Panics
     /// If any two of them overlap.
@@ -101,6 +172,37 @@ impl fmt::Debug for Share<'_> {
 /// [`DeviceSpan`](crate::DeviceSpan). It is a slice.
 ///
 /// (A parameter `x: &[T]` arrives as `&[T]`.)
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, DevicePassable, DeviceSpan, KernelSpanMut, Share};
+/// # #[escrow::kernels(struct Set)]
+/// # unsafe extern "kernel" {
+/// #     #[cpu(add)] #[launch(cover(y))] #[requires(p.table.len() == y.len())] safe fn add(p: Params<'_>, y: &mut [u32]);
+/// # }
+/// // The derive makes `ParamsBody<'k>`, with `table: KernelSpan<'k, u32>`.
+/// #[derive(DevicePassable)]
+/// struct Params<'a> { table: DeviceSpan<'a, u32>, bias: u32 }
+///
+/// fn add(share: &mut Share<'_>, p: ParamsBody<'_>, y: KernelSpanMut<'_, u32>) {
+///     let range = share.range();
+///     for (y, x) in y.own(share).iter_mut().zip(&p.table[range]) {
+///         *y = x + p.bias;
+///     }
+/// }
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// # let table = ctx.enqueue_create_buffer::<u32>(4)?.enqueue_fill(2)?;
+/// # let mut y = ctx.enqueue_create_buffer_zeroed::<u32>(4)?;
+/// Set::load(ctx.device())?.add(&ctx, Params { table: table.as_span(), bias: 1 }, &mut y)?;
+/// assert_eq!(y.to_vec()?, [3; 4]);
+/// # Ok(()) }
+/// ```
+///
+/// ```compile_fail,E0594
+/// fn body(table: escrow::KernelSpan<'_, u32>) {
+///     table[0] = 1; // a kernel that writes it has a `DeviceSpanMut` there
+/// }
+/// ```
 pub struct KernelSpan<'k, T> {
     ptr: *const T,
     len: usize,
@@ -121,6 +223,23 @@ impl<'k, T> KernelSpan<'k, T> {
     }
 
     /// The elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, KernelSpan};
+    /// // The slice lives as long as the launch's memory, not only as long as this value.
+    /// fn half<'k>(table: KernelSpan<'k, u32>) -> &'k [u32] {
+    ///     &table.as_slice()[..table.len() / 2]
+    /// }
+    /// # use escrow::{DeviceLayout};
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// # let dev = ctx.enqueue_create_buffer_zeroed::<u32>(4)?;
+    /// # ctx.synchronize(())?;
+    /// # // SAFETY: on the CPU device the memory is ordinary; nobody writes it.
+    /// # let table = unsafe { dev.as_span().to_body() };
+    /// assert_eq!(half(table), [0, 0]);
+    /// # Ok(()) }
+    /// ```
     pub fn as_slice(self) -> &'k [T] {
         // SAFETY: the contract of `new`.
         unsafe { slice::from_raw_parts(self.ptr, self.len) }
@@ -173,6 +292,23 @@ unsafe impl<T: Sync> Sync for KernelSpan<'_, T> {}
 ///     a[0] = b[0];
 /// }
 /// ```
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+/// # #[escrow::kernels(struct Set)]
+/// # unsafe extern "kernel" { #[cpu(double)] #[launch(cover(y))] safe fn double(y: &mut [u32]); }
+/// fn double(share: &mut Share<'_>, y: KernelSpanMut<'_, u32>) {
+///     for y in y.own(share) {
+///         *y *= 2;
+///     }
+/// }
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// # let mut y = ctx.enqueue_create_buffer::<u32>(4)?.enqueue_fill(3)?;
+/// Set::load(ctx.device())?.double(&ctx, &mut y)?;
+/// assert_eq!(y.to_vec()?, [6; 4]);
+/// # Ok(()) }
+/// ```
 pub struct KernelSpanMut<'k, T> {
     ptr: *mut T,
     len: usize,
@@ -189,17 +325,65 @@ impl<'k, T> KernelSpanMut<'k, T> {
     }
 
     /// Number of elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+    /// # #[escrow::kernels(struct Set)]
+    /// # unsafe extern "kernel" { #[cpu(lens)] #[launch(cover(y))] safe fn lens(y: &mut [u32]); }
+    /// fn lens(share: &mut Share<'_>, y: KernelSpanMut<'_, u32>) {
+    ///     let all = y.len() as u32; // of the whole span, not of this call's part
+    ///     y.own(share).fill(all);
+    /// }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// # let mut y = ctx.enqueue_create_buffer_zeroed::<u32>(4)?;
+    /// Set::load(ctx.device())?.lens(&ctx, &mut y)?;
+    /// assert_eq!(y.to_vec()?, [4; 4]);
+    /// # Ok(()) }
+    /// ```
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there are no elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+    /// # #[escrow::kernels(struct Set)]
+    /// # unsafe extern "kernel" { #[cpu(or)] #[launch(cover(y))] safe fn or(y: &mut [u32], other: &mut [u32]); }
+    /// fn or(share: &mut Share<'_>, y: KernelSpanMut<'_, u32>, other: KernelSpanMut<'_, u32>) {
+    ///     let value = if other.is_empty() { 1 } else { 2 };
+    ///     y.own(share).fill(value);
+    /// }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// # let mut y = ctx.enqueue_create_buffer_zeroed::<u32>(4)?;
+    /// # let mut none = ctx.enqueue_create_buffer_zeroed::<u32>(0)?;
+    /// Set::load(ctx.device())?.or(&ctx, &mut y, &mut none)?;
+    /// assert_eq!(y.to_vec()?, [1; 4]);
+    /// # Ok(()) }
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// The elements whose indices are in the share's [`range`](Share::range), as far as the span reaches. For two or
     /// three spans at a time there are [`Share::own2`] and [`Share::own3`].
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+    /// # #[escrow::kernels(struct Set)]
+    /// # unsafe extern "kernel" { #[cpu(ones)] #[launch(grid(1), block(8))] safe fn ones(y: &mut [u32]); }
+    /// fn ones(share: &mut Share<'_>, y: KernelSpanMut<'_, u32>) {
+    ///     y.own(share).fill(1); // 8 threads, 5 elements: no index is out of bounds
+    /// }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// # let mut y = ctx.enqueue_create_buffer_zeroed::<u32>(5)?;
+    /// Set::load(ctx.device())?.ones(&ctx, &mut y)?;
+    /// assert_eq!(y.to_vec()?, [1; 5]);
+    /// # Ok(()) }
+    /// ```
     pub fn own<'s>(self, share: &'s mut Share<'_>) -> &'s mut [T]
     where
         'k: 's,
@@ -218,6 +402,24 @@ impl<'k, T> KernelSpanMut<'k, T> {
 
     /// Reads element `i`.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+    /// # #[escrow::kernels(struct Set)]
+    /// # unsafe extern "kernel" { #[cpu(add)] #[launch(cover(y))] safe fn add(y: &mut [u32]); }
+    /// fn add(share: &mut Share<'_>, y: KernelSpanMut<'_, u32>) {
+    ///     for i in share.range() {
+    ///         // SAFETY: the launch covers `y`, so `i < len`, and element `i` is thread `i`'s alone.
+    ///         unsafe { y.set(i, y.get(i) + 1) };
+    ///     }
+    /// }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// # let mut y = ctx.enqueue_create_buffer_zeroed::<u32>(4)?;
+    /// Set::load(ctx.device())?.add(&ctx, &mut y)?;
+    /// assert_eq!(y.to_vec()?, [1; 4]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Safety
     /// `i < len`, no other thread writes the element during the launch, and no slice from [`own`](KernelSpanMut::own)
     /// with it is in use.
@@ -231,6 +433,25 @@ impl<'k, T> KernelSpanMut<'k, T> {
     }
 
     /// Writes element `i`.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+    /// # #[escrow::kernels(struct Set)]
+    /// # unsafe extern "kernel" { #[cpu(reverse)] #[launch(cover(y))] #[requires(x.len() == y.len())] safe fn reverse(x: &[u32], y: &mut [u32]); }
+    /// fn reverse(share: &mut Share<'_>, x: &[u32], y: KernelSpanMut<'_, u32>) {
+    ///     for i in share.range() {
+    ///         // SAFETY: `i < len`, and each element has one thread that writes it; none reads.
+    ///         unsafe { y.set(y.len() - 1 - i, x[i]) };
+    ///     }
+    /// }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// # let mut y = ctx.enqueue_create_buffer_zeroed::<u32>(4)?;
+    /// # let x = ctx.enqueue_create_buffer::<u32>(4)?.copy_from_slice(&[1, 2, 3, 4])?;
+    /// Set::load(ctx.device())?.reverse(&ctx, &x, &mut y)?;
+    /// assert_eq!(y.to_vec()?, [4, 3, 2, 1]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Safety
     /// `i < len`, no other thread accesses the element during the launch, and no slice from
@@ -246,6 +467,24 @@ impl<'k, T> KernelSpanMut<'k, T> {
 
     /// The address of the first element.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+    /// # #[escrow::kernels(struct Set)]
+    /// # unsafe extern "kernel" { #[cpu(even)] #[launch(grid(y.len() / 2), block(1))] safe fn even(y: &mut [u32]); }
+    /// fn even(share: &mut Share<'_>, y: KernelSpanMut<'_, u32>) {
+    ///     for i in share.range() {
+    ///         // SAFETY: there are `len / 2` threads, and element `2 * i` is thread `i`'s alone.
+    ///         unsafe { y.as_mut_ptr().add(2 * i).write(9) };
+    ///     }
+    /// }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// # let mut y = ctx.enqueue_create_buffer_zeroed::<u32>(4)?;
+    /// Set::load(ctx.device())?.even(&ctx, &mut y)?;
+    /// assert_eq!(y.to_vec()?, [9, 0, 9, 0]);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Safety
     /// Accesses through the pointer follow the rules of [`get`](KernelSpanMut::get) and [`set`](KernelSpanMut::set).
     pub unsafe fn as_mut_ptr(self) -> *mut T {
@@ -253,6 +492,25 @@ impl<'k, T> KernelSpanMut<'k, T> {
     }
 
     /// All elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+    /// # #[escrow::kernels(struct Set)]
+    /// # unsafe extern "kernel" { #[cpu(scan)] #[launch(grid(1), block(1))] safe fn scan(y: &mut [u32]); }
+    /// fn scan(_: &mut Share<'_>, y: KernelSpanMut<'_, u32>) {
+    ///     // SAFETY: the declaration computes a launch of one thread, and this is the only slice.
+    ///     let y = unsafe { y.as_mut_slice() };
+    ///     for i in 1..y.len() {
+    ///         y[i] += y[i - 1];
+    ///     }
+    /// }
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// # let mut y = ctx.enqueue_create_buffer::<u32>(4)?.enqueue_fill(1)?;
+    /// Set::load(ctx.device())?.scan(&ctx, &mut y)?;
+    /// assert_eq!(y.to_vec()?, [1, 2, 3, 4]);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Safety
     /// While the slice is in use nobody accesses the elements otherwise: the kernel is declared `single`, or has one

@@ -26,6 +26,22 @@ const OP: Operation = Operation::Launch;
 
 /// What compares the streams of a launch's operands with the stream that it runs on. Only
 /// [`DevicePassable::visit`] sees one.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, ArgCheck, DevicePassable, Error, StreamTag};
+/// // A bound on the tag is all that a check needs to know: what it does with a span is the library's.
+/// fn show<P: DevicePassable<S>, S: StreamTag>(value: &P, check: &mut ArgCheck<'_, S>) -> Result<(), Error> {
+///     value.visit(check)
+/// }
+/// # let _ = show::<u32, escrow::Dyn>;
+/// ```
+///
+/// ```compile_fail,E0451
+/// # use escrow::{Device, DeviceContext, Error};
+/// fn forge(ctx: &DeviceContext) {
+///     let check = escrow::ArgCheck { ctx, length: None }; // only a launch makes one
+/// }
+/// ```
 pub struct ArgCheck<'c, S: StreamTag> {
     ctx: &'c DeviceContext<S>,
     /// The first length that does not fit. It is reported behind everything that concerns streams.

@@ -73,17 +73,33 @@ pub struct Launch {
 
 impl Launch {
     /// A launch of `grid` blocks of `block` threads, each of them a number, a pair or a triple.
+    ///
+    /// ```
+    /// # use escrow::{Launch};
+    /// let tiles = Launch::new((8, 4), [16, 16, 1]);
+    /// assert_eq!((tiles.grid, tiles.block, tiles.shared), ([8, 4, 1], [16, 16, 1], 0));
+    /// ```
     pub fn new(grid: impl Into<Dim>, block: impl Into<Dim>) -> Launch {
         Launch { grid: grid.into().0, block: block.into().0, shared: 0 }
     }
 
     /// At least `n` threads, in blocks of 256.
+    ///
+    /// ```
+    /// # use escrow::{Launch};
+    /// assert_eq!(Launch::cover(257).grid, [2, 1, 1]); // 512 threads
+    /// ```
     pub fn cover(n: usize) -> Launch {
         // More blocks than a `u32` counts are more than a grid admits: the launch reports it.
         Launch::new(u32::try_from(n.div_ceil(COVER_BLOCK as usize)).unwrap_or(u32::MAX), COVER_BLOCK)
     }
 
     /// The same launch with `bytes` of dynamic shared memory for each block.
+    ///
+    /// ```
+    /// # use escrow::{Launch};
+    /// assert_eq!(Launch::cover(256).shared(4096), Launch { grid: [1; 3], block: [256, 1, 1], shared: 4096 });
+    /// ```
     pub fn shared(self, bytes: u32) -> Launch {
         Launch { shared: bytes, ..self }
     }

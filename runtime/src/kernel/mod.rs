@@ -84,6 +84,20 @@ pub use call::ArgCheck;
 ///   not exceed these in any dimension; `grid = (a, b)` admits two dimensions.
 /// - None, for an `unsafe fn` only: the method takes any `Launch`.
 ///
+/// Calls are checked against the declaration, and bodies too:
+///
+/// ```compile_fail,E0308
+/// # use escrow::{DeviceBuffer, DeviceContext, Error};
+/// #[escrow::kernels(struct Blas)]
+/// unsafe extern "kernel" {
+///     #[launch(cover(y))]
+///     safe fn scale(a: f32, y: &mut [f32]);
+/// }
+/// fn user(blas: &Blas, ctx: &DeviceContext, y: &mut DeviceBuffer<f32>) -> Result<(), Error> {
+///     blas.scale(ctx, 2, y) // `2.0`
+/// }
+/// ```
+///
 /// ```compile_fail,E0521
 /// # use escrow::{KernelSpanMut, Share};
 /// #[escrow::kernels(struct Leaky)]

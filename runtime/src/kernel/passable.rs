@@ -12,6 +12,16 @@ use crate::tag::StreamTag;
 /// Elements look like themselves. A device span is one pointer. `#[derive(DevicePassable)]` makes a C struct of a host
 /// struct.
 ///
+/// ```
+/// # use escrow::{Device, DeviceContext, DeviceLayout, DevicePassable, DeviceSpan};
+/// assert_eq!((u32::TYPE_NAME, u32::C_NAME), ("u32", "unsigned int"));
+/// assert_eq!(<DeviceSpan<'_, f32> as DeviceLayout>::C_NAME.trim(), "const float *");
+///
+/// #[derive(DevicePassable)]
+/// struct Weights(f32, [u8; 4]);
+/// assert!(Weights::C_DECL.contains("float _0;"));
+/// ```
+///
 /// # Safety
 /// - `DeviceType` is, byte by byte, the parameter that a kernel declared with `C_NAME` and `C_DIMS` has; its alignment
 ///   is at most 16.
@@ -40,12 +50,24 @@ pub unsafe trait DeviceLayout {
 
     /// The kernel's parameter.
     ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, DeviceLayout};
+    /// // SAFETY: a number holds no pointers.
+    /// assert_eq!(unsafe { 7u32.to_device() }, 7);
+    /// ```
+    ///
     /// # Safety
     /// The result may hold pointers without a lifetime and without a stream: it goes to a launch whose check has
     /// [visited](DevicePassable::visit) this value, and nowhere else.
     unsafe fn to_device(&self) -> Self::DeviceType;
 
     /// What a Rust kernel body gets.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, DeviceLayout};
+    /// // SAFETY: an array of numbers holds no pointers.
+    /// assert_eq!(unsafe { [1.0f32, 2.0].to_body() }, [1.0, 2.0]);
+    /// ```
     ///
     /// # Safety
     /// As for `to_device`; and during `'k` nobody else uses the memory of mutable spans inside, and nobody writes that
@@ -68,6 +90,24 @@ pub unsafe trait DeviceLayout {
 ///     dst: DeviceSpanMut<'a, f32, S>,
 ///     weight: f32,
 /// }
+/// # let ctx = escrow::DeviceContext::new(escrow::Device::cpu())?;
+/// # let src = ctx.enqueue_create_buffer_zeroed::<f32>(4)?;
+/// # let mut dst = ctx.enqueue_create_buffer_zeroed::<f32>(4)?;
+/// let p = Stencil { src: src.as_span(), n: 0, dst: dst.as_span_mut(), weight: 0.5 };
+/// assert_eq!(p.src.len() + p.dst.len(), 8);
+/// # let _ = (p.n, p.weight);
+/// # Ok::<(), escrow::Error>(())
+/// ```
+///
+/// Host memory is no part of it:
+///
+/// ```compile_fail,E0277
+/// # use escrow::{DevicePassable, HostBuffer};
+/// #[derive(DevicePassable)]
+/// struct Stencil {
+///     src: HostBuffer<f32>, // copy it to the device, and hold a `DeviceSpan`
+///     weight: f32,
+/// }
 /// ```
 ///
 /// # Safety
@@ -79,6 +119,20 @@ pub unsafe trait DeviceLayout {
 )]
 pub unsafe trait DevicePassable<S: StreamTag>: DeviceLayout {
     /// Shows every span inside to the check, which compares its stream with the launching context's.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, ArgCheck, DevicePassable, DeviceSpan, Error, StreamTag};
+    /// struct Pair<'a, S: StreamTag>(DeviceSpan<'a, f32, S>, DeviceSpan<'a, f32, S>);
+    ///
+    /// fn visit<S: StreamTag>(pair: &Pair<'_, S>, check: &mut ArgCheck<'_, S>) -> Result<(), Error> {
+    ///     pair.0.visit(check)?; // what a derive does: all fields, one after another
+    ///     pair.1.visit(check)
+    /// }
+    /// # let _ = visit::<escrow::Dyn>;
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::WrongStream`], [`Error::WrongDevice`] of the first span that does not belong.
     fn visit(&self, check: &mut ArgCheck<'_, S>) -> Result<(), Error>;
 }
 
@@ -129,6 +183,32 @@ scalars! {
 }
 
 /// An integer that can hand a length to a kernel: `#[device(len_of(src))] n: u32`.
+///
+/// A length that does not fit is an error of the launch:
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, Error};
+/// #[escrow::kernels(struct Set)]
+/// unsafe extern "kernel" {
+///     #[launch(cover(y))]
+///     safe fn count(#[len_of(y)] n: u8, y: &mut [u32]);
+/// }
+/// # fn main() -> Result<(), escrow::Error> {
+/// # let ctx = DeviceContext::new(Device::cpu())?;
+/// let mut y = ctx.enqueue_create_buffer_zeroed::<u32>(300)?;
+/// let result = Set::load(ctx.device())?.count(&ctx, &mut y);
+/// assert!(matches!(result, Err(Error::LengthOf { name: "n", len: 300, bits: 8 })));
+/// # Ok(()) }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use escrow::{Device, DeviceContext, Error};
+/// #[escrow::kernels(struct Set)]
+/// unsafe extern "kernel" {
+///     #[launch(cover(y))]
+///     safe fn count(#[len_of(y)] n: f32, y: &mut [u32]); // a length is an integer
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot hold the length of a span",
     label = "not an integer of 8 to 64 bits",

@@ -95,7 +95,10 @@ fn everything_can_be_dropped_in_a_kernel_body() {
             tell.send(dropped.is_ok()).unwrap();
         })
         .unwrap();
+        // A point, and no handle: the body drops the last one.
+        let end = ctx.record(()).unwrap();
         drop(ctx);
+        end.wait().unwrap();
         assert_eq!(told.recv(), Ok(true));
         watch.synchronize(()).unwrap();
     }

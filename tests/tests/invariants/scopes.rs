@@ -19,13 +19,14 @@ fn scopes_wait() {
     let mut run = |end: fn() -> Result<(), Error>| {
         let input = vec![4u32; LEN];
         let mut output = vec![0u32; LEN];
+        let mut forgotten = [0u32];
         let held = hold(&ctx).unwrap();
         let result = released_meanwhile(held, || {
             catch_unwind(AssertUnwindSafe(|| {
                 ctx.scope(|s| {
                     dev.enqueue_copy_from(s.lend(&input))?;
                     dev.enqueue_copy_to(s.lend_mut(&mut output))?;
-                    std::mem::forget(s.lend(&input));
+                    std::mem::forget(s.lend_mut(&mut forgotten));
                     end()
                 })
             }))

@@ -38,7 +38,8 @@ use crate::wait::{Flight, Recorded};
 /// # Ok(()) }
 /// ```
 ///
-/// A wait gives back what its own stream has. Where the tags differ that is a compile error, else [`Error::WrongStream`]:
+/// A wait gives back what its own stream has. Anything else is a compile error where the tags differ, and
+/// [`Error::WrongStream`] where they do not:
 ///
 /// ```compile_fail,E0277
 /// # use escrow::{Device, DeviceContext, Error, HostBuffer, InFlight};

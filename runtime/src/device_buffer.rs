@@ -191,7 +191,8 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
         unsafe { DeviceSpanMut::new(Window::of(&self.region)) }
     }
 
-    /// Moves the buffer to the stream of `ctx`, with an event edge: a [`handoff`](DeviceContext::handoff). Does not block.
+    /// Moves the buffer to the stream of `ctx`, with an event edge: a [`handoff`](DeviceContext::handoff). Does not
+    /// block.
     ///
     /// ```
     /// # use escrow::{Device, DeviceContext, DeviceBuffer};

@@ -75,8 +75,8 @@ impl fmt::Display for Operation {
 /// # Ok(()) }
 /// ```
 ///
-/// Besides the errors that a call names, each call that enqueues, creates or waits reports [`Error::FromWorker`] on a thread
-/// that runs kernel bodies. A stream that failed still takes operations, and skips them; its waits say
+/// Besides the errors that a call names, each call that enqueues, creates, lends or waits reports
+/// [`Error::FromWorker`] on a thread that runs kernel bodies. A stream that failed still takes operations, and skips them; its waits say
 /// [`Error::StreamFailed`].
 ///
 /// More errors may come, so a match has an arm for the others:

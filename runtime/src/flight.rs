@@ -14,6 +14,10 @@ use crate::region::{Candidate, Escrowed};
 use crate::tag::StreamTag;
 
 mod host_memory {
+    #[diagnostic::on_unimplemented(
+        message = "`HostMemory` is closed: only escrow implements it",
+        label = "cannot be implemented outside of escrow"
+    )]
     pub trait Sealed {}
 }
 
@@ -190,7 +194,8 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
         }
     }
 
-    /// Moves the memory to the stream of `ctx`, with an event edge: a [`handoff`](DeviceContext::handoff). Does not block.
+    /// Moves the memory to the stream of `ctx`, with an event edge: a [`handoff`](DeviceContext::handoff). Does not
+    /// block.
     ///
     /// ```
     /// # use escrow::{Device, DeviceContext};

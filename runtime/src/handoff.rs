@@ -67,6 +67,7 @@ pub trait Handoff<S: StreamTag>: seal::Sealed<S> + Sized {
 }
 
 impl<T, S: StreamTag> seal::Sealed<S> for DeviceBuffer<T, S> {}
+#[diagnostic::do_not_recommend]
 impl<T, S: StreamTag> Handoff<S> for DeviceBuffer<T, S> {
     type To<S2: StreamTag> = DeviceBuffer<T, S2>;
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
@@ -79,6 +80,7 @@ impl<T, S: StreamTag> Handoff<S> for DeviceBuffer<T, S> {
 }
 
 impl<T: DType, S: StreamTag> seal::Sealed<S> for InFlight<HostBuffer<T, S>> {}
+#[diagnostic::do_not_recommend]
 impl<T: DType, S: StreamTag> Handoff<S> for InFlight<HostBuffer<T, S>> {
     type To<S2: StreamTag> = InFlight<HostBuffer<T, S2>>;
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
@@ -91,6 +93,7 @@ impl<T: DType, S: StreamTag> Handoff<S> for InFlight<HostBuffer<T, S>> {
 }
 
 impl<S: StreamTag, V: Handoff<S>> seal::Sealed<S> for Vec<V> {}
+#[diagnostic::do_not_recommend]
 impl<S: StreamTag, V: Handoff<S>> Handoff<S> for Vec<V> {
     type To<S2: StreamTag> = Vec<V::To<S2>>;
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
@@ -103,6 +106,7 @@ impl<S: StreamTag, V: Handoff<S>> Handoff<S> for Vec<V> {
 }
 
 impl<S: StreamTag, V: Handoff<S>> seal::Sealed<S> for Option<V> {}
+#[diagnostic::do_not_recommend]
 impl<S: StreamTag, V: Handoff<S>> Handoff<S> for Option<V> {
     type To<S2: StreamTag> = Option<V::To<S2>>;
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
@@ -115,6 +119,7 @@ impl<S: StreamTag, V: Handoff<S>> Handoff<S> for Option<V> {
 }
 
 impl<S: StreamTag, V: Handoff<S>, const N: usize> seal::Sealed<S> for [V; N] {}
+#[diagnostic::do_not_recommend]
 impl<S: StreamTag, V: Handoff<S>, const N: usize> Handoff<S> for [V; N] {
     type To<S2: StreamTag> = [V::To<S2>; N];
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {

@@ -355,8 +355,8 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotTaken`] if the pointer is one of `unsafe_ptr`, [`Error::Length`] if `len` is not what the buffer had,
-    /// [`Error::WrongDevice`]. The pointer owns the memory as before.
+    /// [`Error::NotTaken`] if the pointer is one of `unsafe_ptr`, [`Error::Length`] if `len` is not what the buffer
+    /// had, [`Error::WrongDevice`]. The pointer owns the memory as before.
     ///
     /// # Safety
     /// No other copy of `ptr` is taken back, nothing else uses the memory from now on, and all work on it is done.

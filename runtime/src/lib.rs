@@ -90,7 +90,7 @@ pub use handoff::Handoff;
 pub use host::HostBuffer;
 pub use kernel::{
     ArgCheck, DeviceLayout, DevicePassable, DeviceRead, DeviceWrite, Dim, KernelLen, KernelOut, KernelSpan,
-    KernelSpanMut, Launch, Share, kernels,
+    KernelSpanMut, Launch, Share, SpanLen, kernels,
 };
 pub use operand::{AnyStream, CopyDst, CopySrc, SameElem, SameStream};
 pub use pointer::{DevicePtr, HostPtr, TrustedPtr};

@@ -78,7 +78,9 @@ mod same_stream {
     note = "to read device memory on several streams, make it shared with `into_shared` and `share_with` each of them"
 )]
 pub trait SameStream<S>: same_stream::Sealed<S> {}
+#[diagnostic::do_not_recommend]
 impl<S: StreamTag> SameStream<S> for S {}
+#[diagnostic::do_not_recommend]
 impl<S: StreamTag> SameStream<S> for AnyStream {}
 
 mod same_elem {
@@ -116,9 +118,10 @@ mod same_elem {
     message = "element types differ: this operand holds `{Self}`, but `{T}` is needed",
     label = "holds `{Self}`, not `{T}`",
     note = "nothing is converted on the way: create the buffer with `{T}`, or look at it through `view::<{T}>()`",
-    note = "`MaybeUninit<_>` is device memory that nothing has written yet: `enqueue_fill` it, `enqueue_copy_from` into it (both give it back written), or pass it to a kernel's `out` parameter"
+    note = "`MaybeUninit<_>` is device memory that nothing has written yet: `enqueue_fill` it, `enqueue_copy_from` into it (both give it back written), or pass it by value as a kernel's `out` argument"
 )]
 pub trait SameElem<T>: same_elem::Sealed<T> {}
+#[diagnostic::do_not_recommend]
 impl<T> SameElem<T> for T {}
 
 mod src {
@@ -170,8 +173,7 @@ mod dst {
     message = "`{Self}` cannot be the source of a copy",
     label = "not a copy source",
     note = "sources: `HostBuffer` and `InFlight<HostBuffer>` by value, `&SharedHostBuffer`, `&DeviceBuffer`, `DeviceSpan`, `&SharedDeviceBuffer`",
-    note = "borrowed host memory could be freed or changed while the copy still runs. Move a `HostBuffer` in (the wait gives it back); for a slice or `Vec` use `copy_from_slice`, which waits, or `ctx.scope(|s| ... s.lend(&slice) ...)`",
-    note = "pieces of a `HostBuffer` that can move in: `into_split_at` and `into_chunks`"
+    note = "borrowed host memory could be freed or changed while the copy still runs. Move a `HostBuffer` in (the wait gives it back); for a slice or `Vec` use `copy_from_slice`, which waits, or `ctx.scope(|s| ... s.lend(&slice) ...)`. Parts of a `HostBuffer` that can move in: `into_split_at`, `into_chunks`"
 )]
 pub trait CopySrc: src::Sealed + Sized {
     /// The element type.
@@ -259,6 +261,7 @@ impl std::fmt::Debug for Counted {
 macro_rules! kept {
     ($($trait:ident, $seal:ident, [$($g:tt)*] $t:ty;)+) => { $(
         impl<$($g)*> $seal::Sealed for $t {}
+        #[diagnostic::do_not_recommend]
         impl<$($g)*> $trait for $t {
             type Elem = T;
             type Tag = S;
@@ -291,6 +294,7 @@ kept! {
 macro_rules! moved {
     ($($trait:ident, $seal:ident;)+) => { $(
         impl<T: DType, S: StreamTag> $seal::Sealed for HostBuffer<T, S> {}
+        #[diagnostic::do_not_recommend]
         impl<T: DType, S: StreamTag> $trait for HostBuffer<T, S> {
             type Elem = T;
             type Tag = AnyStream;
@@ -307,6 +311,7 @@ macro_rules! moved {
             }
         }
         impl<T: DType, S: StreamTag> $seal::Sealed for InFlight<HostBuffer<T, S>> {}
+        #[diagnostic::do_not_recommend]
         impl<T: DType, S: StreamTag> $trait for InFlight<HostBuffer<T, S>> {
             type Elem = T;
             type Tag = S;
@@ -331,6 +336,7 @@ moved! {
 }
 
 impl<T: DType, S: StreamTag> src::Sealed for &SharedHostBuffer<T, S> {}
+#[diagnostic::do_not_recommend]
 impl<T: DType, S: StreamTag> CopySrc for &SharedHostBuffer<T, S> {
     type Elem = T;
     type Tag = AnyStream;

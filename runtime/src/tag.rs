@@ -55,6 +55,7 @@ pub trait StreamTag: Copy + Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dyn;
 
+#[diagnostic::do_not_recommend]
 impl StreamTag for Dyn {
     const NAME: &'static str = "Dyn";
 }
@@ -75,6 +76,7 @@ macro_rules! streams {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $vis struct $name;
+        #[diagnostic::do_not_recommend]
         impl $crate::StreamTag for $name {
             const NAME: &'static str = ::core::stringify!($name);
         }

@@ -64,6 +64,7 @@ pub trait Flight<S: StreamTag>: flight::Sealed<S> + Sized {
 }
 
 impl<T: DType, S: StreamTag> flight::Sealed<S> for InFlight<HostBuffer<T, S>> {}
+#[diagnostic::do_not_recommend]
 impl<T: DType, S: StreamTag> Flight<S> for InFlight<HostBuffer<T, S>> {
     type Landed = HostBuffer<T, S>;
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
@@ -76,6 +77,7 @@ impl<T: DType, S: StreamTag> Flight<S> for InFlight<HostBuffer<T, S>> {
 }
 
 impl<S: StreamTag> flight::Sealed<S> for () {}
+#[diagnostic::do_not_recommend]
 impl<S: StreamTag> Flight<S> for () {
     type Landed = ();
     fn is_on(&self, _: &DeviceContext<S>) -> bool {
@@ -85,6 +87,7 @@ impl<S: StreamTag> Flight<S> for () {
 }
 
 impl<S: StreamTag, V: Flight<S>> flight::Sealed<S> for Vec<V> {}
+#[diagnostic::do_not_recommend]
 impl<S: StreamTag, V: Flight<S>> Flight<S> for Vec<V> {
     type Landed = Vec<V::Landed>;
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
@@ -97,6 +100,7 @@ impl<S: StreamTag, V: Flight<S>> Flight<S> for Vec<V> {
 }
 
 impl<S: StreamTag, V: Flight<S>> flight::Sealed<S> for Option<V> {}
+#[diagnostic::do_not_recommend]
 impl<S: StreamTag, V: Flight<S>> Flight<S> for Option<V> {
     type Landed = Option<V::Landed>;
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
@@ -109,6 +113,7 @@ impl<S: StreamTag, V: Flight<S>> Flight<S> for Option<V> {
 }
 
 impl<S: StreamTag, V: Flight<S>, const N: usize> flight::Sealed<S> for [V; N] {}
+#[diagnostic::do_not_recommend]
 impl<S: StreamTag, V: Flight<S>, const N: usize> Flight<S> for [V; N] {
     type Landed = [V::Landed; N];
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
@@ -175,7 +180,7 @@ tuples! {
 /// # Ok(()) }
 /// ```
 #[must_use = "the stream owns these values until `wait` takes them back; dropping them gives the memory up"]
-pub struct Recorded<V: Flight<S>, S: StreamTag = Dyn> {
+pub struct Recorded<V, S: StreamTag = Dyn> {
     values: V,
     event: Event,
     tag: std::marker::PhantomData<S>,
@@ -233,7 +238,7 @@ impl<V: Flight<S>, S: StreamTag> Recorded<V, S> {
     }
 }
 
-impl<V: Flight<S>, S: StreamTag> fmt::Debug for Recorded<V, S> {
+impl<V, S: StreamTag> fmt::Debug for Recorded<V, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Recorded(tag: {})", S::NAME)
     }

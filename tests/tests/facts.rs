@@ -1,16 +1,24 @@
 //! Sizes, and what may go to or be seen by other threads.
 
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::rc::Rc;
 
 use escrow::{
-    AnyStream, Bool8, Device, DeviceBuffer, DeviceContext, DevicePtr, DeviceSpan, DeviceSpanMut, Dyn, Error, F8E4M3,
-    F8E5M2, Failure, Fault, HostBuffer, HostPtr, HostSpan, HostSpanMut, InFlight, Operation, PodElement, Recorded,
-    Requirement, Scope, SharedDeviceBuffer, SharedHostBuffer, TrustedPtr,
+    AnyStream, Bool8, Device, DeviceBuffer, DeviceContext, DevicePtr, DeviceSpan, DeviceSpanMut, Dim, Dyn, Error,
+    F8E4M3, F8E5M2, Failure, Fault, HostBuffer, HostPtr, HostSpan, HostSpanMut, InFlight, KernelSpan, KernelSpanMut,
+    Launch, Operation, PodElement, Recorded, Requirement, Scope, Share, SharedDeviceBuffer, SharedHostBuffer,
+    TrustedPtr,
 };
 use static_assertions::{assert_impl_all, assert_not_impl_any, const_assert};
 
 escrow::streams! { Named }
+
+#[escrow::kernels(struct Kernels)]
+unsafe extern "kernel" {
+    #[launch(cover(y))]
+    safe fn unused(y: &mut [f32]);
+}
 
 /// The same facts for unnamed and for named streams.
 macro_rules! both_threads {
@@ -56,6 +64,17 @@ assert_impl_all!(Bool8: Send, Sync, Copy);
 assert_impl_all!(F8E4M3: Send, Sync, Copy);
 assert_impl_all!(F8E5M2: Send, Sync, Copy);
 assert_impl_all!(PodElement<[u8; 3]>: Send, Sync, Copy);
+
+// Kernels: spans go where their elements go, a share stays on its thread.
+assert_impl_all!(KernelSpan<'static, f32>: Send, Sync, Copy);
+assert_impl_all!(KernelSpanMut<'static, f32>: Send, Sync);
+assert_not_impl_any!(KernelSpan<'static, Cell<f32>>: Send, Sync);
+assert_not_impl_any!(KernelSpanMut<'static, Rc<f32>>: Send, Sync);
+assert_not_impl_any!(KernelSpanMut<'static, f32>: std::ops::Deref, std::ops::DerefMut);
+assert_not_impl_any!(Share<'static>: Send, Sync, Clone);
+assert_impl_all!(Launch: Send, Sync);
+assert_impl_all!(Dim: Send, Sync, Copy);
+assert_impl_all!(Kernels: Send, Sync);
 
 // `Fault` is as its value is.
 assert_impl_all!(Fault<DeviceBuffer<f32>>: Send, Sync, std::error::Error);

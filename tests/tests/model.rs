@@ -61,9 +61,9 @@ fn run_threads<T: Elem>(device: &Device, threads: &[Vec<Op>]) {
         .map(|_| {
             let mut world =
                 World { plain: Pool::new(plain.clone()), other: Pool::new(other.clone()), blocks: Blocks::default() };
-            let block = world.blocks.foreign();
+            let block = world.blocks.foreign(data.len());
             world.plain.push(Real::SharedHost(shared.clone()), data.clone(), 0, block);
-            let block = world.blocks.foreign();
+            let block = world.blocks.foreign(data.len());
             world.plain.push(Real::SharedDev(table.share_with(&plain[1]).unwrap()), data.clone(), 1, block);
             world
         })

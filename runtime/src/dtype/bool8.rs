@@ -119,8 +119,10 @@ unsafe impl bytemuck::Zeroable for Bool8 {}
 // SAFETY: `repr(transparent)` over `u8`, with every byte valid.
 unsafe impl bytemuck::Pod for Bool8 {}
 // SAFETY: a byte, so not `MaybeUninit`.
+#[diagnostic::do_not_recommend]
 unsafe impl Init for Bool8 {}
 // SAFETY: `repr(transparent)` over `u8`, with every byte valid.
+#[diagnostic::do_not_recommend]
 unsafe impl DType for Bool8 {
     const NAME: &'static str = "Bool8";
     const C_NAME: &'static str = "unsigned char";

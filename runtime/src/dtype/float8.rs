@@ -152,8 +152,10 @@ macro_rules! float8 {
         // SAFETY: `repr(transparent)` over `u8`, with every byte valid.
         unsafe impl bytemuck::Pod for $name {}
         // SAFETY: a byte, so not `MaybeUninit`.
+        #[diagnostic::do_not_recommend]
         unsafe impl Init for $name {}
         // SAFETY: `repr(transparent)` over `u8`, with every byte valid; the C type has the same format.
+        #[diagnostic::do_not_recommend]
         unsafe impl DType for $name {
             const NAME: &'static str = stringify!($name);
             const C_NAME: &'static str = $c;

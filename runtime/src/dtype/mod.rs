@@ -44,7 +44,7 @@ pub use pod::PodElement;
 #[diagnostic::on_unimplemented(
     message = "device memory of `{Self}` is read here, but nothing has written it yet",
     label = "never written",
-    note = "`enqueue_fill` it, copy into it, or pass it to a kernel's `out` parameter: each gives the buffer back as written (`unsafe assume_init` if you know better)"
+    note = "`enqueue_fill` it, copy into it, or pass it by value as a kernel's `out` argument: each gives the buffer back as written (`unsafe assume_init` if you know better)"
 )]
 pub unsafe trait Init {}
 
@@ -116,8 +116,8 @@ pub unsafe trait Init {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the element type of a buffer",
     label = "not plain data that host and device agree on",
-    note = "integers and floats of fixed width, `f16`, `bf16`, `F8E4M3`, `F8E5M2`, `Bool8`, and arrays of these are elements; for your own struct: `#[derive(Clone, Copy, DType)]` with `#[repr(C)]` and no padding; for plain data of another crate: `PodElement<T>`",
-    note = "`bool`, `char`, enums, references and types with invalid bit patterns are not: a copy from the device could break them",
+    note = "elements are integers and floats of fixed width, `f16`, `bf16`, `F8E4M3`, `F8E5M2`, `Bool8` (for `bool`), arrays of these, and your own structs with `#[derive(Clone, Copy, DType)]` and `#[repr(C)]`; for plain data of another crate: `PodElement<T>`, if `T: bytemuck::Pod`",
+    note = "`bool`, `char`, `usize`, enums and references are not: a copy from the device could break them, or they are not the same everywhere",
     note = "if this says `MaybeUninit<_>`, name the element type where the buffer is created: `enqueue_create_buffer_zeroed::<f32>(n)`"
 )]
 pub unsafe trait DType: Init + Copy + Send + Sync + 'static {

@@ -68,9 +68,11 @@ unsafe impl<T: bytemuck::Zeroable> bytemuck::Zeroable for PodElement<T> {}
 // SAFETY: `repr(transparent)` over a `Pod` type.
 unsafe impl<T: bytemuck::Pod> bytemuck::Pod for PodElement<T> {}
 // SAFETY: `Pod` types have no uninitialised bytes, and `MaybeUninit` is not one.
+#[diagnostic::do_not_recommend]
 unsafe impl<T: bytemuck::Pod> Init for PodElement<T> {}
 // SAFETY: `Pod` promises no padding, every pattern of bits valid, no pointers and no interior mutability; size and
 // alignment are checked by `VALID`.
+#[diagnostic::do_not_recommend]
 unsafe impl<T: bytemuck::Pod + Send + Sync> DType for PodElement<T> {
     // The name of `T` is not known to a constant.
     const NAME: &'static str = "PodElement";

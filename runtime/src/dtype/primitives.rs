@@ -10,9 +10,11 @@ use super::{DType, Init};
 macro_rules! integers {
     ($($ty:ident = $c:literal),+ $(,)?) => { $(
         // SAFETY: an integer, so not `MaybeUninit`.
+        #[diagnostic::do_not_recommend]
         unsafe impl Init for $ty {}
         // SAFETY: integers have no padding, no invalid bits and an alignment of at most 16; the C type is the one of
         // that width and signedness on every target of CUDA.
+        #[diagnostic::do_not_recommend]
         unsafe impl DType for $ty {
             const NAME: &'static str = stringify!($ty);
             const C_NAME: &'static str = $c;
@@ -40,10 +42,12 @@ macro_rules! floats {
     ($($(#[$meta:meta])* $ty:ty, $name:literal = $c:literal, $decl:literal, $print:expr;)+) => { $(
         $(#[$meta])*
         // SAFETY: a float, so not `MaybeUninit`.
+        #[diagnostic::do_not_recommend]
         unsafe impl Init for $ty {}
         $(#[$meta])*
         // SAFETY: floats have no padding, no invalid bits and an alignment of at most 8; the C type is the one of the
         // same format.
+        #[diagnostic::do_not_recommend]
         unsafe impl DType for $ty {
             const NAME: &'static str = $name;
             const C_NAME: &'static str = $c;
@@ -66,9 +70,11 @@ floats! {
 }
 
 // SAFETY: `T` is written memory, so an array of it is.
+#[diagnostic::do_not_recommend]
 unsafe impl<T: Init, const N: usize> Init for [T; N] {}
 // SAFETY: arrays have no padding between elements; all else holds for `T` and so for `[T; N]`, but a size over zero,
 // which `VALID` checks. C has the same layout for `T name[N]`.
+#[diagnostic::do_not_recommend]
 unsafe impl<T: DType, const N: usize> DType for [T; N] {
     const NAME: &'static str = <Self as Text<kind::Name>>::STR;
     const C_NAME: &'static str = T::C_NAME;
@@ -97,8 +103,10 @@ impl<T: DType, const N: usize> Text<kind::CDims> for [T; N] {
 }
 
 // SAFETY: `T` is written memory, and `Wrapping` is `repr(transparent)`.
+#[diagnostic::do_not_recommend]
 unsafe impl<T: Init> Init for Wrapping<T> {}
 // SAFETY: `Wrapping<T>` is `repr(transparent)`, so everything that holds for `T` holds for it.
+#[diagnostic::do_not_recommend]
 unsafe impl<T: DType> DType for Wrapping<T> {
     const NAME: &'static str = <Self as Text<kind::Name>>::STR;
     const C_NAME: &'static str = T::C_NAME;

@@ -190,6 +190,7 @@ pub trait KernelOut: out::Sealed + Sized {
 macro_rules! operands {
     ($($trait:ident, $seal:ident, $t:ident<$($lt:lifetime)?>;)+) => { $(
         impl<T, S: StreamTag> $seal::Sealed for $t<$($lt,)? T, S> {}
+        #[diagnostic::do_not_recommend]
         impl<T, S: StreamTag> $trait for $t<$($lt,)? T, S> {
             type Elem = T;
             type Tag = S;
@@ -213,6 +214,7 @@ operands! {
 macro_rules! outs {
     ($($t:ty, $written:ty, $this:ident => $result:expr;)+) => { $(
         impl<T: DType, S: StreamTag> out::Sealed for $t {}
+        #[diagnostic::do_not_recommend]
         impl<T: DType, S: StreamTag> KernelOut for $t {
             type Elem = T;
             type Tag = S;
@@ -288,6 +290,7 @@ macro_rules! spans {
     ($([$($elem:tt)*] $t:ident, $body:ident, $kind:ident;)+) => { $(
         // SAFETY: `DeviceType` is a 64-bit address and the C type a pointer to the element's C type. The address is the
         // one that `visit` shows.
+        #[diagnostic::do_not_recommend]
         unsafe impl<T: DType, S: StreamTag> DeviceLayout for $t<'_, $($elem)*, S> {
             type DeviceType = u64;
             type Body<'k> = $body<'k, T>;
@@ -311,6 +314,7 @@ macro_rules! spans {
         }
 
         // SAFETY: the one span is shown.
+        #[diagnostic::do_not_recommend]
         unsafe impl<T: DType, S: StreamTag> DevicePassable<S> for $t<'_, $($elem)*, S> {
             #[inline]
             fn visit(&self, check: &mut ArgCheck<'_, S>) -> Result<(), Error> {
@@ -327,6 +331,7 @@ spans! {
 }
 
 // SAFETY: a pointer is a 64-bit address. There is no span inside; whoever called `trust` answers for the memory.
+#[diagnostic::do_not_recommend]
 unsafe impl<T: DType> DeviceLayout for TrustedPtr<T> {
     type DeviceType = u64;
     type Body<'k> = Self;
@@ -345,6 +350,7 @@ unsafe impl<T: DType> DeviceLayout for TrustedPtr<T> {
 }
 
 // SAFETY: there is no span inside.
+#[diagnostic::do_not_recommend]
 unsafe impl<T: DType, S: StreamTag> DevicePassable<S> for TrustedPtr<T> {
     fn visit(&self, _: &mut ArgCheck<'_, S>) -> Result<(), Error> {
         Ok(())

@@ -35,8 +35,11 @@ pub struct Share<'k> {
     range: Range<usize>,
     threads: usize,
     /// Not `Send`, not `Sync`.
-    stays: PhantomData<(&'k mut (), *mut ())>,
+    stays: PhantomData<(&'k mut (), dyn StaysOnTheThreadItWasGivenTo)>,
 }
+
+/// Says in messages why a share is neither `Send` nor `Sync`.
+trait StaysOnTheThreadItWasGivenTo {}
 
 impl Share<'_> {
     /// # Safety
@@ -130,8 +133,11 @@ impl Share<'_> {
     /// ```
     /// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
     /// # #[escrow::kernels(struct Set)]
-    /// # unsafe extern "kernel" { #[cpu(split)] #[launch(cover(a))] safe fn split(a: &mut [u32], b: &mut [u32], c: &mut [u32]); }
-    /// fn split(share: &mut Share<'_>, a: KernelSpanMut<'_, u32>, b: KernelSpanMut<'_, u32>, c: KernelSpanMut<'_, u32>) {
+    /// # unsafe extern "kernel" {
+    /// #     #[cpu(split)] #[launch(cover(a))] safe fn split(a: &mut [u32], b: &mut [u32], c: &mut [u32]);
+    /// # }
+    /// type Span<'k> = KernelSpanMut<'k, u32>;
+    /// fn split(share: &mut Share<'_>, a: Span<'_>, b: Span<'_>, c: Span<'_>) {
     ///     let (a, b, c) = share.own3(a, b, c);
     ///     for ((a, b), c) in a.iter().zip(b).zip(c) {
     ///         (*b, *c) = (a / 10, a % 10);
@@ -177,7 +183,8 @@ impl fmt::Debug for Share<'_> {
 /// # use escrow::{Device, DeviceContext, DevicePassable, DeviceSpan, KernelSpanMut, Share};
 /// # #[escrow::kernels(struct Set)]
 /// # unsafe extern "kernel" {
-/// #     #[cpu(add)] #[launch(cover(y))] #[requires(p.table.len() == y.len())] safe fn add(p: Params<'_>, y: &mut [u32]);
+/// #     #[cpu(add)] #[launch(cover(y))] #[requires(p.table.len() == y.len())]
+/// #     safe fn add(p: Params<'_>, y: &mut [u32]);
 /// # }
 /// // The derive makes `ParamsBody<'k>`, with `table: KernelSpan<'k, u32>`.
 /// #[derive(DevicePassable)]
@@ -437,7 +444,10 @@ impl<'k, T> KernelSpanMut<'k, T> {
     /// ```
     /// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
     /// # #[escrow::kernels(struct Set)]
-    /// # unsafe extern "kernel" { #[cpu(reverse)] #[launch(cover(y))] #[requires(x.len() == y.len())] safe fn reverse(x: &[u32], y: &mut [u32]); }
+    /// # unsafe extern "kernel" {
+    /// #     #[cpu(reverse)] #[launch(cover(y))] #[requires(x.len() == y.len())]
+    /// #     safe fn reverse(x: &[u32], y: &mut [u32]);
+    /// # }
     /// fn reverse(share: &mut Share<'_>, x: &[u32], y: KernelSpanMut<'_, u32>) {
     ///     for i in share.range() {
     ///         // SAFETY: `i < len`, and each element has one thread that writes it; none reads.

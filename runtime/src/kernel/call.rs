@@ -29,7 +29,7 @@ const OP: Operation = Operation::Launch;
 ///
 /// ```
 /// # use escrow::{Device, DeviceContext, ArgCheck, DevicePassable, Error, StreamTag};
-/// // A bound on the tag is all that a check needs to know: what it does with a span is the library's.
+/// // A `visit` hands the check on to the values inside.
 /// fn show<P: DevicePassable<S>, S: StreamTag>(value: &P, check: &mut ArgCheck<'_, S>) -> Result<(), Error> {
 ///     value.visit(check)
 /// }
@@ -371,29 +371,74 @@ macro_rules! numbers {
 
 numbers!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize);
 
-/// A span field of a passable struct.
+mod span_len_seal {
+    #[diagnostic::on_unimplemented(
+        message = "`SpanLen` is closed: only escrow implements it",
+        label = "cannot be implemented outside of escrow"
+    )]
+    pub trait Sealed {}
+    impl<T, S: crate::StreamTag> Sealed for crate::DeviceSpan<'_, T, S> {}
+    impl<T, S: crate::StreamTag> Sealed for crate::DeviceSpanMut<'_, T, S> {}
+    impl<T> Sealed for super::Arg<'_, T> {}
+}
+
+/// A span field of a passable struct: what `len_of` and `cover` take a length from.
+///
+/// ```
+/// use escrow::{DevicePassable, DeviceSpan};
+///
+/// #[derive(DevicePassable)]
+/// struct Params<'a> {
+///     table: DeviceSpan<'a, f32>, // `SpanLen`
+///     #[device(len_of(table))]
+///     n: u32,
+/// }
+/// assert!(Params::C_DECL.contains("unsigned int n;"));
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use escrow::DevicePassable;
+/// #[derive(DevicePassable)]
+/// struct Params {
+///     weight: f32, // no span
+///     #[device(len_of(weight))]
+///     n: u32,
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a span, so it has no length that a launch can go by",
     label = "not a span",
     note = "`len_of` and `cover` take a parameter of type `&[T]` or `&mut [T]`, or the path of a span field: `p.src`"
 )]
-pub trait SpanLen {
+pub trait SpanLen: span_len_seal::Sealed {
+    /// Number of elements.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, SpanLen};
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// let dev = ctx.enqueue_create_buffer_zeroed::<f32>(5)?;
+    /// assert_eq!(dev.as_span().span_len(), 5);
+    /// # Ok::<(), escrow::Error>(())
+    /// ```
     #[allow(missing_docs)]
     fn span_len(&self) -> usize;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, S: StreamTag> SpanLen for DeviceSpan<'_, T, S> {
     fn span_len(&self) -> usize {
         self.len()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, S: StreamTag> SpanLen for DeviceSpanMut<'_, T, S> {
     fn span_len(&self) -> usize {
         self.len()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T> SpanLen for Arg<'_, T> {
     fn span_len(&self) -> usize {
         self.len()

@@ -11,7 +11,7 @@ mod passable;
 
 pub use args::{DeviceRead, DeviceWrite, KernelOut};
 pub use body::{KernelSpan, KernelSpanMut, Share};
-pub use call::ArgCheck;
+pub use call::{ArgCheck, SpanLen};
 /// Typed kernels, from declarations.
 ///
 /// ```

@@ -140,6 +140,7 @@ macro_rules! scalars {
     ($($(#[$meta:meta])* [$($generics:tt)*] $ty:ty),+ $(,)?) => { $(
         $(#[$meta])*
         // SAFETY: an element has the layout of the C type that it names, and no pointers.
+        #[diagnostic::do_not_recommend]
         unsafe impl<$($generics)*> DeviceLayout for $ty {
             type DeviceType = Self;
             type Body<'k> = Self;
@@ -161,6 +162,7 @@ macro_rules! scalars {
 
         $(#[$meta])*
         // SAFETY: there is no span inside.
+        #[diagnostic::do_not_recommend]
         unsafe impl<$($generics)* __S: StreamTag> DevicePassable<__S> for $ty {
             fn visit(&self, _: &mut ArgCheck<'_, __S>) -> Result<(), Error> {
                 Ok(())
@@ -235,12 +237,17 @@ pub trait KernelLen: DType + len_sealed::Sealed {
 }
 
 mod len_sealed {
+    #[diagnostic::on_unimplemented(
+        message = "`KernelLen` is closed: only escrow implements it",
+        label = "cannot be implemented outside of escrow"
+    )]
     pub trait Sealed {}
 }
 
 macro_rules! lens {
     ($($ty:ident),+) => { $(
         impl len_sealed::Sealed for $ty {}
+        #[diagnostic::do_not_recommend]
         impl KernelLen for $ty {
             const BITS: u32 = $ty::BITS;
 

@@ -183,7 +183,8 @@ fn pump() {
                     let all: Vec<_> =
                         session.streams.iter().filter(|(_, s)| has_host(s)).map(|(id, s)| (id, s.last)).collect();
                     for (stream, serial) in all {
-                        session.run(stream, serial);
+                        // On threads of their own: a host function may wait for the program.
+                        drop(std::thread::spawn(move || Session::open("background").run(stream, serial)));
                     }
                 }
             }
@@ -223,7 +224,16 @@ fn background() {
         let pick = ready[(luck >> 32) as usize % ready.len()];
         let last = session.streams.get(pick).map_or(0, |s| s.last);
         if matches!(session.next(pick, last), Next::Step) {
-            session.step(pick);
+            let front = session.streams.get(pick).and_then(|s| s.queue.front());
+            if front.is_some_and(|op| matches!(op.kind, Kind::Host(_))) {
+                // On a thread of its own: it may wait for the program, and other streams go on meanwhile.
+                session.unlocked(|| drop(std::thread::spawn(move || Session::open("background").step(pick))));
+                while session.streams.get(pick).is_some_and(|s| !s.busy && s.queue.front().is_some_and(|op| matches!(op.kind, Kind::Host(_)))) {
+                    session.unlocked(std::thread::yield_now);
+                }
+            } else {
+                session.step(pick);
+            }
         }
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 
-use escrow::{DeviceBuffer, DeviceContext, Device, Error, Fault, Operation};
+use escrow::Operation::{Copy, Create, Fill, Handoff, Launch, Record, Scope, Share, Wait};
+use escrow::{Device, DeviceBuffer, DeviceContext, Error, Fault};
 use escrow_tests::{fail, hold, on_worker};
 
 use super::{LEN, cpu, overwrite_what_is_free};
@@ -185,7 +186,6 @@ fn calls_from_a_worker_are_refused() {
         tell.send(refused).unwrap();
     })
     .unwrap();
-    use Operation::{Copy, Create, Fill, Handoff, Launch, Record, Scope, Share, Wait};
     let expected = vec![
         Fill, Fill, Fill, Copy, Copy, Scope, Scope, Scope, Create, Create, Create, Create, Wait, Wait, Record, Handoff,
         Handoff, Share, Share, Launch, Wait,

@@ -228,7 +228,9 @@ fn after_a_refused_call_nothing_was_enqueued() {
         let host = ctx.create_host_buffer_from(&[1u32; 3]).unwrap();
         let before = ctx.record(()).unwrap();
         let Err(Fault { error: Error::Length { .. }, value }) = dev.enqueue_copy_to(host) else { panic!("3 elements") };
-        let Err(Fault { error: Error::Length { .. }, value }) = dev.enqueue_copy_from(value) else { panic!("3 elements") };
+        let Err(Fault { error: Error::Length { .. }, value }) = dev.enqueue_copy_from(value) else {
+            panic!("3 elements")
+        };
         held.release();
         // The point from before the refused calls covers them.
         before.wait().unwrap();

@@ -107,7 +107,9 @@ fn every_operation_compares_streams() {
     wrong(&error);
     let (mut flights, ()) = value;
     let flight = flights.pop().unwrap();
-    let Err(Fault { error, value }) = a.record([Some(flights.remove(0)), Some(flight), None]) else { panic!("an array") };
+    let Err(Fault { error, value }) = a.record([Some(flights.remove(0)), Some(flight), None]) else {
+        panic!("an array")
+    };
     wrong(&error);
     let [Some(first), Some(flight), None] = value else { panic!("another value") };
     let Err(Fault { error, value }) = a.handoff((first, (mine, vec![theirs])), &b) else { panic!("a nested tuple") };
@@ -278,7 +280,9 @@ fn a_forgotten_reader_keeps_the_memory_shared() {
     std::mem::forget(shared.share_with(&b).unwrap());
     a.synchronize(()).unwrap();
     b.synchronize(()).unwrap();
-    let Err(Fault { error: Error::StillShared { holders: 2 }, value }) = shared.try_unshare() else { panic!("unshared") };
+    let Err(Fault { error: Error::StillShared { holders: 2 }, value }) = shared.try_unshare() else {
+        panic!("unshared")
+    };
     assert_eq!(value.to_vec().unwrap(), [0; LEN]);
 }
 
@@ -290,7 +294,8 @@ fn one_thread_unshares() {
     const THREADS: usize = 4;
     for round in 0..40u32 {
         let first = cpu();
-        let shared = first.enqueue_create_buffer::<u32>(LEN).unwrap().enqueue_fill(round).unwrap().into_shared().unwrap();
+        let shared =
+            first.enqueue_create_buffer::<u32>(LEN).unwrap().enqueue_fill(round).unwrap().into_shared().unwrap();
         let handles: Vec<SharedDeviceBuffer<u32>> = (0..THREADS).map(|_| shared.share_with(&cpu()).unwrap()).collect();
         drop(shared);
         let barrier = Barrier::new(THREADS);

@@ -40,7 +40,7 @@ pub fn fill_span<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, op: &Op) {
 pub fn copy_spans<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, op: &Op) {
     let Some(mut dst) = here.take(op.a, |slot| matches!(slot.real, Dev(_))) else { return };
     let Dev(to) = &mut dst.real else { unreachable!() };
-    if op.other == (op.value % 2 == 0) {
+    if op.other == (op.value.is_multiple_of(2)) {
         // Within one buffer, from one half to the other.
         let half = dst.data.len() / 2;
         let (low, mut high) = to.as_span_mut().split_at(half).unwrap();
@@ -70,7 +70,7 @@ pub fn copy_spans<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, op: &Op) {
 
 pub fn from_slice<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, op: &Op) {
     let Some(mut slot) = here.take(op.a, |slot| matches!(slot.real, Dev(_) | Raw(_))) else { return };
-    let len = if op.y % 4 == 0 { op.length() } else { slot.data.len() };
+    let len = if op.y.is_multiple_of(4) { op.length() } else { slot.data.len() };
     let values: Vec<T> = (0..len as u64).map(|i| T::make(op.value.wrapping_add(i))).collect();
     let failed = here.failed[slot.ctx].then_some("StreamFailed");
     // Nothing is enqueued if the lengths differ, but the twin that lends still waits.
@@ -105,7 +105,7 @@ pub fn from_slice<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, op: &Op) {
 
 pub fn to_slice<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, op: &Op) {
     let Some(slot) = here.take(op.a, |slot| matches!(slot.real, Dev(_) | SharedDev(_))) else { return };
-    let len = if op.y % 4 == 0 { op.length() } else { slot.data.len() };
+    let len = if op.y.is_multiple_of(4) { op.length() } else { slot.data.len() };
     let before = vec![T::make(op.value); len];
     let mut values = before.clone();
     let done = match &slot.real {

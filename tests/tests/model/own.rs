@@ -13,7 +13,7 @@ use crate::world::{after_all, panics_with};
 pub fn handoff<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, op: &Op, stream: usize, ctx: &DeviceContext<S>) {
     let Some(mut slot) = here.take(op.a, |slot| matches!(slot.real, Flight(_) | Dev(_) | Raw(_))) else { return };
     // Every other time from a stream that the value may not be on.
-    let from = if op.y % 2 == 0 { here.stream(op.x) } else { slot.ctx };
+    let from = if op.y.is_multiple_of(2) { here.stream(op.x) } else { slot.ctx };
     let error = (from != slot.ctx).then_some("WrongStream");
     macro_rules! move_it {
         ($variant:ident, $value:expr) => {{
@@ -45,7 +45,7 @@ pub fn handoff_many<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, op: &Op, strea
     while let Some(slot) = here.take(0, |slot| matches!(slot.real, Dev(_)) && slot.ctx == stream) {
         slots.push(slot);
     }
-    let stranger = here.take(op.a, |slot| matches!(slot.real, Dev(_)) && op.y % 2 == 0);
+    let stranger = here.take(op.a, |slot| matches!(slot.real, Dev(_)) && op.y.is_multiple_of(2));
     let error = stranger.is_some().then_some("WrongStream");
     slots.extend(stranger);
     let mut rest = Vec::new();
@@ -384,22 +384,22 @@ pub fn take_ptr<T: Elem, S: StreamTag, Q: StreamTag>(
     op: &Op,
 ) {
     let Some(mut slot) = here.take(op.a, |slot| matches!(slot.real, Host(_) | Dev(_))) else { return };
+    let whole = blocks.is_whole(slot.block, slot.offset, slot.data.len());
     slot.real = match slot.real {
         Dev(dev) => DevPtr(dev.take_ptr()),
         Host(host) => match host.take_ptr() {
             Ok(ptr) => {
-                assert_eq!(blocks.holders(slot.block), 1, "other pieces are held");
+                assert!(whole, "a pointer of a piece");
                 HostPtr(ptr)
             }
             Err(Fault { error, value }) => {
                 assert_eq!(name(&error), "Piece");
-                // A part that others left over is no whole block even when it is alone.
-                let part = slot.block.is_some() && blocks.holders(slot.block) == 1 && slot.offset == 0;
-                if part && op.y % 2 == 0 {
-                    here.synchronize_all();
-                    there.synchronize_all();
+                if whole {
+                    // Only pieces in flight that were dropped can have been in the way.
+                    HostPtr(after_all(here, there, value, |host| host.take_ptr().map_err(|fault| fault.value)))
+                } else {
+                    Host(value)
                 }
-                Host(value)
             }
         },
         other => other,

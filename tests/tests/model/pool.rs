@@ -45,6 +45,7 @@ pub struct Slot<T: Elem, S: StreamTag> {
 #[derive(Default)]
 pub struct Blocks {
     holders: HashMap<usize, usize>,
+    lengths: HashMap<usize, usize>,
     next: usize,
 }
 
@@ -54,13 +55,19 @@ impl Blocks {
         (len > 0).then(|| {
             self.next += 1;
             self.holders.insert(self.next, 1);
+            self.lengths.insert(self.next, len);
             self.next
         })
     }
 
+    /// Whether a value with these elements has all of its block, and alone.
+    pub fn is_whole(&self, block: Option<usize>, offset: usize, len: usize) -> bool {
+        block.is_none_or(|block| self.holders[&block] == 1 && offset == 0 && len == self.lengths[&block])
+    }
+
     /// A block that others hold whom this world does not know.
-    pub fn foreign(&mut self) -> Option<usize> {
-        let block = self.create(1);
+    pub fn foreign(&mut self, len: usize) -> Option<usize> {
+        let block = self.create(len);
         self.add(block, FOREIGN);
         block
     }

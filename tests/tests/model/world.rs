@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use escrow::{DeviceContext, Dyn, Error, Fault, HostBuffer, Operation, StreamTag};
+use escrow::{DeviceBuffer, DeviceContext, Dyn, Error, Fault, HostBuffer, Operation, StreamTag};
 
 use crate::elem::Elem;
 use crate::op::{Kind, Op};
@@ -73,9 +73,7 @@ fn step<T: Elem, S: StreamTag, Q: StreamTag>(
             here.push(Dev(dev), vec![zero; op.length()], stream, blocks.create(op.length()));
             here.slots.last_mut().unwrap().lost = here.failed[stream];
         }
-        Kind::Empty => {
-            here.push(Dev(escrow::DeviceBuffer::empty(&ctx)), Vec::new(), stream, None);
-        }
+        Kind::Empty => here.push(Dev(DeviceBuffer::empty(&ctx)), Vec::new(), stream, None),
         Kind::CreateFrom => create_from(here, blocks, op, stream, &ctx),
         Kind::CreateFromOtherTag => create_from_other_tag(here, there, blocks, op, stream, &ctx),
         Kind::IntoUninit => {
@@ -367,8 +365,8 @@ fn record<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, op: &Op) {
     let Some(mut slot) = here.take(op.a, |slot| matches!(slot.real, Flight(_))) else { return };
     let Flight(flight) = slot.real else { unreachable!() };
     // Every other time with a context that may be another stream of the same tag.
-    let stream = if op.y % 2 == 0 { slot.ctx } else { here.stream(op.b) };
-    let ctx = if op.y % 2 == 0 { flight.context().clone() } else { here.ctx(stream) };
+    let stream = if op.y.is_multiple_of(2) { slot.ctx } else { here.stream(op.b) };
+    let ctx = if op.y.is_multiple_of(2) { flight.context().clone() } else { here.ctx(stream) };
     slot.real = match ctx.record(flight) {
         Ok(recorded) => {
             assert_eq!(stream, slot.ctx);
@@ -426,7 +424,7 @@ fn land_many<T: Elem, S: StreamTag>(here: &mut Pool<T, S>, op: &Op, stream: usiz
     while let Some(slot) = here.take(0, |slot| matches!(slot.real, Flight(_)) && slot.ctx == stream) {
         taken.push(slot);
     }
-    let stranger = here.take(op.a, |slot| matches!(slot.real, Flight(_)) && op.y % 2 == 0);
+    let stranger = here.take(op.a, |slot| matches!(slot.real, Flight(_)) && op.y.is_multiple_of(2));
     let error = if stranger.is_some() { Some("WrongStream") } else { here.failed[stream].then_some("StreamFailed") };
     taken.extend(stranger);
     let mut flights = Vec::new();

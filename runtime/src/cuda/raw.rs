@@ -1,0 +1,92 @@
+//! The driver calls, and nothing else.
+//!
+//! Types come from `cust::sys`. The functions are declared again, for one reason: there their result is a closed Rust
+//! enum, and a code that a newer driver returns would be undefined behaviour. Here it is a number.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+pub(crate) use cust::sys::{
+    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUmemPool_attribute, CUmemoryPool, CUmodule,
+    CUstream,
+};
+
+/// What a driver call returned: 0 for success.
+pub(crate) type Code = c_int;
+
+pub(crate) const OUT_OF_MEMORY: Code = 2;
+pub(crate) const DEINITIALIZED: Code = 4;
+pub(crate) const NO_DEVICE: Code = 100;
+pub(crate) const INVALID_CONTEXT: Code = 201;
+pub(crate) const NOT_READY: Code = 600;
+
+/// `CU_STREAM_NON_BLOCKING`: no implicit order with the legacy stream.
+pub(crate) const STREAM_NON_BLOCKING: c_uint = 1;
+/// `CU_EVENT_DISABLE_TIMING`.
+pub(crate) const EVENT_DISABLE_TIMING: c_uint = 2;
+/// `CU_MEMHOSTALLOC_PORTABLE`: pinned for all GPUs. Mapped it is by unified addressing.
+pub(crate) const HOST_ALLOC_PORTABLE: c_uint = 1;
+
+#[allow(non_snake_case)]
+unsafe extern "C" {
+    pub(crate) fn cuInit(flags: c_uint) -> Code;
+    pub(crate) fn cuDriverGetVersion(version: *mut c_int) -> Code;
+    pub(crate) fn cuDeviceGetCount(count: *mut c_int) -> Code;
+    pub(crate) fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int) -> Code;
+    pub(crate) fn cuDeviceGetName(name: *mut c_char, len: c_int, device: CUdevice) -> Code;
+    pub(crate) fn cuDeviceGetAttribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice) -> Code;
+    pub(crate) fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice) -> Code;
+    pub(crate) fn cuCtxPushCurrent_v2(context: CUcontext) -> Code;
+    pub(crate) fn cuCtxPopCurrent_v2(context: *mut CUcontext) -> Code;
+    pub(crate) fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> Code;
+
+    pub(crate) fn cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int) -> Code;
+    pub(crate) fn cuStreamSynchronize(stream: CUstream) -> Code;
+    pub(crate) fn cuStreamQuery(stream: CUstream) -> Code;
+    pub(crate) fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> Code;
+
+    pub(crate) fn cuEventCreate(event: *mut CUevent, flags: c_uint) -> Code;
+    pub(crate) fn cuEventRecord(event: CUevent, stream: CUstream) -> Code;
+    pub(crate) fn cuEventQuery(event: CUevent) -> Code;
+    pub(crate) fn cuEventSynchronize(event: CUevent) -> Code;
+    pub(crate) fn cuEventDestroy_v2(event: CUevent) -> Code;
+
+    pub(crate) fn cuMemAlloc_v2(ptr: *mut CUdeviceptr, bytes: usize) -> Code;
+    pub(crate) fn cuMemFree_v2(ptr: CUdeviceptr) -> Code;
+    pub(crate) fn cuMemAllocAsync(ptr: *mut CUdeviceptr, bytes: usize, stream: CUstream) -> Code;
+    pub(crate) fn cuMemFreeAsync(ptr: CUdeviceptr, stream: CUstream) -> Code;
+    pub(crate) fn cuMemHostAlloc(ptr: *mut *mut c_void, bytes: usize, flags: c_uint) -> Code;
+    pub(crate) fn cuMemFreeHost(ptr: *mut c_void) -> Code;
+    pub(crate) fn cuDeviceGetDefaultMemPool(pool: *mut CUmemoryPool, device: CUdevice) -> Code;
+    pub(crate) fn cuMemPoolSetAttribute(
+        pool: CUmemoryPool,
+        attribute: CUmemPool_attribute,
+        value: *mut c_void,
+    ) -> Code;
+
+    pub(crate) fn cuMemcpyAsync(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize, stream: CUstream) -> Code;
+    pub(crate) fn cuMemcpyHtoDAsync_v2(dst: CUdeviceptr, src: *const c_void, bytes: usize, stream: CUstream) -> Code;
+    pub(crate) fn cuMemcpyDtoHAsync_v2(dst: *mut c_void, src: CUdeviceptr, bytes: usize, stream: CUstream) -> Code;
+    pub(crate) fn cuMemcpyDtoDAsync_v2(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize, stream: CUstream) -> Code;
+    pub(crate) fn cuMemsetD8Async(dst: CUdeviceptr, value: u8, count: usize, stream: CUstream) -> Code;
+    pub(crate) fn cuMemsetD16Async(dst: CUdeviceptr, value: u16, count: usize, stream: CUstream) -> Code;
+    pub(crate) fn cuMemsetD32Async(dst: CUdeviceptr, value: u32, count: usize, stream: CUstream) -> Code;
+
+    pub(crate) fn cuModuleLoadData(module: *mut CUmodule, image: *const c_void) -> Code;
+    pub(crate) fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) -> Code;
+    pub(crate) fn cuLaunchKernel(
+        function: CUfunction,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        shared: c_uint,
+        stream: CUstream,
+        params: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) -> Code;
+
+    pub(crate) fn cuGetErrorName(code: Code, name: *mut *const c_char) -> Code;
+    pub(crate) fn cuGetErrorString(code: Code, text: *mut *const c_char) -> Code;
+}

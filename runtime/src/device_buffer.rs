@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use crate::context::DeviceContext;
 use crate::copy;
 use crate::dtype::{DType, Init};
-use crate::error::{Error, Fault};
+use crate::error::{Error, Fault, Operation};
 use crate::operand::{CopyDst, CopySrc, SameElem, SameStream};
 use crate::pointer::DevicePtr;
 use crate::region::{Candidate, Escrowed, Region, Window};
@@ -608,7 +608,7 @@ impl<T: DType, S: StreamTag> DeviceBuffer<MaybeUninit<T>, S> {
     /// # Errors
     /// [`Error::Length`], [`Error::StreamFailed`]; the buffer comes back.
     pub fn copy_from_slice(self, src: &[T]) -> Result<DeviceBuffer<T, S>, Fault<Self>> {
-        let copied = self.context().scope(|s| {
+        let copied = self.context().scope_for(Operation::Copy, |s| {
             let src = s.lend(src);
             copy::enqueue::<T, S>(self.context(), self.operand(), src.operand(), None)
         });

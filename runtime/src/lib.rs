@@ -100,3 +100,8 @@ pub use shared_host::SharedHostBuffer;
 pub use span::{DeviceSpan, DeviceSpanMut};
 pub use tag::{Dyn, StreamTag};
 pub use wait::{Flight, Recorded};
+
+/// The README's example runs too.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -109,8 +109,17 @@ impl<S: StreamTag> DeviceContext<S> {
         &self,
         f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> Result<R, Error>,
     ) -> Result<R, Error> {
+        self.scope_for(Operation::Scope, f)
+    }
+
+    /// A scope on behalf of another operation, which errors then name.
+    pub(crate) fn scope_for<'env, R>(
+        &self,
+        op: Operation,
+        f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         // A worker cannot wait for itself, so it must not lend.
-        not_on_worker(Operation::Scope)?;
+        not_on_worker(op)?;
         let scope = Scope { ctx: self.clone(), lifetimes: PhantomData };
         let mut end = WaitAtEnd(Some(self.stream()));
         let result = f(&scope);

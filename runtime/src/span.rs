@@ -218,7 +218,7 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
         if dst.len() != self.len() {
             return Err(Error::Length { op: Operation::Copy, dst: dst.len(), src: self.len() });
         }
-        self.context().scope(|_| {
+        self.context().scope_for(Operation::Copy, |_| {
             // SAFETY: the slice has `len` elements (compared above), borrowed for longer than the scope, which waits
             // before it returns, whatever comes of the copy.
             unsafe { copy::enqueue_raw(self.context(), self.operand(), dst.as_mut_ptr(), true) }
@@ -244,7 +244,7 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
         T: Init,
     {
         let mut values = Vec::<T>::with_capacity(self.len());
-        self.context().scope(|_| {
+        self.context().scope_for(Operation::Copy, |_| {
             // SAFETY: the vector has room for `len` elements and lies outside of the scope, which waits before it
             // returns, whatever comes of the copy.
             unsafe { copy::enqueue_raw(self.context(), self.operand(), values.as_mut_ptr(), true) }
@@ -545,7 +545,7 @@ impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, T, S> {
     /// # Errors
     /// [`Error::Length`], [`Error::StreamFailed`].
     pub fn copy_from_slice(&mut self, src: &[T]) -> Result<(), Error> {
-        self.context().scope(|s| Ok(self.enqueue_copy_from(s.lend(src))?))
+        self.context().scope_for(Operation::Copy, |s| Ok(self.enqueue_copy_from(s.lend(src))?))
     }
 
     /// The same bytes as elements of `U`.

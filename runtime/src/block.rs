@@ -3,10 +3,10 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use crate::cpu::Event;
-use crate::device::CpuDevice;
+use crate::device::Device;
+use crate::stream::Event;
 use crate::error::Error;
 
 /// Every block starts at a multiple of this, so that vector code and symmetric copies run at full speed.
@@ -16,18 +16,23 @@ const BLOCK_ALIGN: usize = 64;
 /// usual integer.
 const POISON: u8 = 0xFF;
 
-/// Which of a device's memories a block is.
+/// Which memory an operand is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
+    /// Pinned host memory of ours.
     Host,
+    /// Device memory.
     Device,
+    /// Pageable memory of the user, lent for a while. No block is that.
+    Lent,
 }
 
 impl Place {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Place::Host => "host",
             Place::Device => "device",
+            Place::Lent => "lent",
         }
     }
 }
@@ -43,12 +48,19 @@ pub(crate) struct Block {
     bytes: usize,
     /// Bytes that were asked for: what a whole buffer of this block has.
     used: usize,
-    /// What the system allocator gave.
-    raw: NonNull<u8>,
-    layout: Layout,
+    storage: Storage,
     place: Place,
     /// `None` while the block lies on its device's free list.
-    device: Option<Arc<CpuDevice>>,
+    device: Option<Device>,
+}
+
+/// Where a block's memory came from, and so how it goes back.
+pub(crate) enum Storage {
+    /// The system's allocator: what it gave, and for which layout.
+    System(NonNull<u8>, Layout),
+    /// The driver.
+    #[cfg(feature = "cuda")]
+    Driver(crate::cuda::Allocation),
 }
 
 // SAFETY: the block is plain data and atomics; its memory is used only through buffers, which carry their own bounds.
@@ -67,18 +79,26 @@ impl Block {
         let skip = raw.as_ptr().align_offset(BLOCK_ALIGN);
         // SAFETY: `skip < BLOCK_ALIGN`, and the allocation is `BLOCK_ALIGN` larger than `bytes`.
         let base = unsafe { raw.add(skip) };
-        Some(Box::new(Block {
+        Some(Block::new(place, base, bytes, Storage::System(raw, layout)))
+    }
+
+    pub(crate) fn new(place: Place, base: NonNull<u8>, bytes: usize, storage: Storage) -> Box<Block> {
+        Box::new(Block {
             holders: AtomicUsize::new(0),
             handles: AtomicUsize::new(0),
             ends: Mutex::new(Vec::new()),
             base,
             bytes,
             used: 0,
-            raw,
-            layout,
+            storage,
             place,
             device: None,
-        }))
+        })
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn base(&self) -> NonNull<u8> {
+        self.base
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -98,8 +118,12 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: `raw` came from `alloc_zeroed` with this layout and is freed only here.
-        unsafe { dealloc(self.raw.as_ptr(), self.layout) };
+        match &self.storage {
+            // SAFETY: `raw` came from `alloc_zeroed` with this layout and is freed only here.
+            Storage::System(raw, layout) => unsafe { dealloc(raw.as_ptr(), *layout) },
+            #[cfg(feature = "cuda")]
+            Storage::Driver(allocation) => allocation.free(self.base),
+        }
     }
 }
 
@@ -114,7 +138,7 @@ unsafe impl Sync for BlockRef {}
 
 impl BlockRef {
     /// Makes `block` live, with one count, for a buffer of `used` bytes.
-    fn new(mut block: Box<Block>, used: usize, device: Arc<CpuDevice>) -> BlockRef {
+    pub(crate) fn new(mut block: Box<Block>, used: usize, device: Device) -> BlockRef {
         block.used = used;
         *block.holders.get_mut() = 1;
         *block.handles.get_mut() = 0;
@@ -137,7 +161,7 @@ impl BlockRef {
     }
 
     /// The device whose allocator made the block.
-    pub(crate) fn device(&self) -> &Arc<CpuDevice> {
+    pub(crate) fn device(&self) -> &Device {
         self.block().device.as_ref().expect("a held block has its device")
     }
 
@@ -149,6 +173,37 @@ impl BlockRef {
     /// happened.
     pub(crate) fn holders(&self) -> usize {
         self.block().holders.load(Ordering::Acquire)
+    }
+
+    /// Ends this count; the block itself if it was the last, with the ends of the reads that its handles left.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn into_last(self) -> Option<(Box<Block>, Vec<Event>)> {
+        let this = std::mem::ManuallyDrop::new(self);
+        if this.block().holders.fetch_sub(1, Ordering::Release) != 1 {
+            return None;
+        }
+        fence(Ordering::Acquire);
+        // SAFETY: as in `drop`, which does not run.
+        let mut block = unsafe { Box::from_raw(this.0.as_ptr()) };
+        let ends = std::mem::take(block.ends.get_mut().unwrap_or_else(PoisonError::into_inner));
+        Some((block, ends))
+    }
+
+    /// Which memory it is.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn place(&self) -> Place {
+        self.block().place
+    }
+
+    /// Bytes of the block.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn capacity(&self) -> usize {
+        self.block().bytes
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.block().storage
     }
 
     /// Gives the count up without ending it, for `take_ptr`.
@@ -219,13 +274,5 @@ impl Drop for BlockRef {
                 device.give_back(block);
             }
         }
-    }
-}
-
-/// Takes a block of at least `bytes` bytes from `device`, from its free list if one lies there.
-pub(crate) fn allocate(device: &Arc<CpuDevice>, place: Place, bytes: usize) -> Result<BlockRef, Error> {
-    match device.take(place, bytes) {
-        Some(block) => Ok(BlockRef::new(block, bytes, Arc::clone(device))),
-        None => Err(Error::OutOfMemory { place: place.name(), asked: bytes, held: device.held() }),
     }
 }

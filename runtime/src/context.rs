@@ -329,7 +329,10 @@ impl<S: StreamTag> DeviceContext<S> {
             if !values.is_on(self) {
                 return Err(Error::WrongStream { op: Operation::Handoff });
             }
-            to.stream.wait_for(Operation::Handoff, self.stream.event())
+            if self.is_same_stream(to) {
+                return Ok(()); // no edge from a stream to itself
+            }
+            to.stream.wait_for(Operation::Handoff, self.stream.event()?)
         };
         match edge() {
             // SAFETY: all values are on this stream (`is_on`), and `to` now comes after it.
@@ -362,7 +365,10 @@ impl<S: StreamTag> DeviceContext<S> {
         if !values.is_on(self) {
             return Err(Fault { error: Error::WrongStream { op: Operation::Record }, value: values });
         }
-        Ok(Recorded::new(values, self.stream.event()))
+        match self.stream.event() {
+            Ok(event) => Ok(Recorded::new(values, event)),
+            Err(error) => Err(Fault { error, value: values }),
+        }
     }
 
     /// Waits until the stream has done all that was enqueued so far, and gives in-flight host memory back. Takes

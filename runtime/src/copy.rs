@@ -1,10 +1,10 @@
 //! Copies and fills: from operands to one operation.
 
+use crate::block::Place;
 use crate::context::DeviceContext;
 use crate::error::{Error, Operation};
-use crate::op::{Op, Packed};
 use crate::operand::Counted;
-use crate::region::{Candidate, admit};
+use crate::region::{Admitted, Candidate, admit};
 use crate::stream::{Stream, not_on_worker};
 use crate::tag::StreamTag;
 
@@ -48,7 +48,7 @@ pub(crate) fn enqueue<E, S: StreamTag>(
     // SAFETY: both operands were admitted to this stream and have `len` elements. They do not overlap: the destination
     // is owned or mutably borrowed by this call. They stay valid: device memory is freed in stream order, host memory
     // is in flight or counted until the stream has passed this, and lent memory is waited for by its scope.
-    unsafe { stream.enqueue(OP, Op::Copy { dst: dst.ptr, src: src.ptr, bytes: dst.len * size_of::<E>() }) }
+    unsafe { stream.copy(dst, src, dst.len * size_of::<E>()) }
 }
 
 /// Enqueues a fill of `dst` with `value` on `ctx`.
@@ -62,9 +62,8 @@ pub(crate) fn enqueue_fill<E: Copy, S: StreamTag>(
     if dst.len == 0 {
         return not_on_worker(OP);
     }
-    let fill = Op::Fill { dst: dst.ptr, pattern: Packed::new(value), size: size_of::<E>(), count: dst.len };
-    // SAFETY: as for a copy; the destination has `len` elements of this size.
-    unsafe { ctx.stream().enqueue(OP, fill) }
+    // SAFETY: as for a copy; the destination has `len` elements of this type.
+    unsafe { ctx.stream().fill(dst, value) }
 }
 
 /// Enqueues a copy between admitted memory and a pointer that the caller answers for.
@@ -83,7 +82,8 @@ pub(crate) unsafe fn enqueue_raw<E, S: StreamTag>(
     if operand.len == 0 {
         return not_on_worker(OP);
     }
-    let (dst, src) = if to_ptr { (ptr.cast(), operand.ptr) } else { (operand.ptr, ptr.cast()) };
+    let other = Admitted { place: Place::Lent, ptr: ptr.cast(), len: operand.len };
+    let (dst, src) = if to_ptr { (other, operand) } else { (operand, other) };
     // SAFETY: the operand as for a copy, the pointer by this function's contract.
-    unsafe { ctx.stream().enqueue(OP, Op::Copy { dst, src, bytes: operand.len * size_of::<E>() }) }
+    unsafe { ctx.stream().copy(dst, src, operand.len * size_of::<E>()) }
 }

@@ -1,15 +1,13 @@
 //! Devices: where work runs.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
-use crate::block::{Block, Place};
-use crate::cpu::Scheduler;
+use crate::block::Block;
+use crate::cpu::CpuDevice;
+#[cfg(feature = "cuda")]
+use crate::cuda::CudaDevice;
 use crate::error::Error;
-
-/// Bytes that a device keeps on its free lists; a block that would exceed it goes back to the system.
-const KEPT_BYTES: usize = 512 << 20;
 
 /// Where work runs, picked when the program runs. A clone is the same device.
 ///
@@ -20,7 +18,16 @@ const KEPT_BYTES: usize = 512 << 20;
 /// # Ok::<(), escrow::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Device(pub(crate) Arc<CpuDevice>);
+pub struct Device(Kind);
+
+/// The kinds of device there are.
+#[derive(Clone)]
+pub(crate) enum Kind {
+    Cpu(Arc<CpuDevice>),
+    /// There is one of each GPU, for good.
+    #[cfg(feature = "cuda")]
+    Cuda(&'static CudaDevice),
+}
 
 impl Device {
     /// The CPU as a device: always there, asynchronous like any other. Each context has a worker thread; copies, fills
@@ -35,7 +42,7 @@ impl Device {
     /// ```
     pub fn cpu() -> Device {
         static CPU: LazyLock<Device> =
-            LazyLock::new(|| Device(Arc::new(CpuDevice::new(number("ESCROW_CPU_CHAOS", 0)))));
+            LazyLock::new(|| Device(Kind::Cpu(Arc::new(CpuDevice::from_environment()))));
         CPU.clone()
     }
 
@@ -52,10 +59,11 @@ impl Device {
     /// # Ok(()) }
     /// ```
     pub fn cpu_chaos(seed: u64) -> Device {
-        Device(Arc::new(CpuDevice::new(Ok(Some(seed)))))
+        Device(Kind::Cpu(Arc::new(CpuDevice::new(Some(seed)))))
     }
 
-    /// The device to use if nothing else is said: the CPU.
+    /// The device to use if nothing else is said: the first GPU if the feature `cuda` is built in and there is one, else
+    /// the CPU.
     ///
     /// ```
     /// # use escrow::{Device, DeviceContext};
@@ -66,19 +74,36 @@ impl Device {
     /// ```
     ///
     /// # Errors
-    /// None on the devices there are now.
+    /// [`Error::Driver`] if there is a GPU that does not work; none without the feature `cuda`.
     pub fn default_device() -> Result<Device, Error> {
+        #[cfg(feature = "cuda")]
+        if CudaDevice::count()? > 0 {
+            return Device::cuda(0);
+        }
         Ok(Device::cpu())
     }
 
-    /// All devices there are.
+    /// The GPU with this number, through the CUDA driver.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] if there is no such GPU, or no driver that works; [`Error::Driver`].
+    #[cfg(feature = "cuda")]
+    pub fn cuda(ordinal: usize) -> Result<Device, Error> {
+        CudaDevice::get(ordinal).map(Device::of_cuda)
+    }
+
+    /// All devices there are and that work: the CPU, then the GPUs.
     ///
     /// ```
     /// # use escrow::Device;
     /// assert_eq!(Device::all()[0], Device::cpu());
     /// ```
     pub fn all() -> Vec<Device> {
-        vec![Device::cpu()]
+        #[allow(unused_mut)] // grows with the feature `cuda`
+        let mut all = vec![Device::cpu()];
+        #[cfg(feature = "cuda")]
+        all.extend((0..CudaDevice::count().unwrap_or(0)).filter_map(|ordinal| Device::cuda(ordinal).ok()));
+        all
     }
 
     /// A name for people.
@@ -88,9 +113,11 @@ impl Device {
     /// assert_eq!(Device::cpu_chaos(7).name(), "cpu (chaos)");
     /// ```
     pub fn name(&self) -> String {
-        match &self.0.chaos {
-            Ok(Some(_)) => "cpu (chaos)".to_owned(),
-            _ => "cpu".to_owned(),
+        match &self.0 {
+            Kind::Cpu(cpu) if cpu.is_chaotic() => "cpu (chaos)".to_owned(),
+            Kind::Cpu(_) => "cpu".to_owned(),
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(cuda) => cuda.name().to_owned(),
         }
     }
 
@@ -107,13 +134,46 @@ impl Device {
     /// # Ok(()) }
     /// ```
     pub fn trim(&self) {
-        self.0.trim();
+        match &self.0 {
+            Kind::Cpu(cpu) => cpu.trim(),
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(cuda) => cuda.trim(),
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn of_cuda(cuda: &'static CudaDevice) -> Device {
+        Device(Kind::Cuda(cuda))
+    }
+
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.0
+    }
+
+    /// Takes back a block whose last count is gone.
+    pub(crate) fn give_back(&self, block: Box<Block>) {
+        match &self.0 {
+            Kind::Cpu(cpu) => cpu.give_back(block),
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(cuda) => cuda.give_back(block),
+        }
+    }
+
+    /// Whether host memory of one is host memory to the other: pinned memory is, over all GPUs.
+    pub(crate) fn shares_host_memory_with(&self, other: &Device) -> bool {
+        std::mem::discriminant(&self.0) == std::mem::discriminant(&other.0)
     }
 }
 
 impl PartialEq for Device {
     fn eq(&self, other: &Device) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        match (&self.0, &other.0) {
+            (Kind::Cpu(a), Kind::Cpu(b)) => Arc::ptr_eq(a, b),
+            #[cfg(feature = "cuda")]
+            (Kind::Cuda(a), Kind::Cuda(b)) => std::ptr::eq(*a, *b),
+            #[cfg(feature = "cuda")]
+            _ => false,
+        }
     }
 }
 
@@ -129,117 +189,4 @@ impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name())
     }
-}
-
-/// A whole number at least `least` from the environment; `None` if the variable is not set.
-fn number(name: &'static str, least: u64) -> Result<Option<u64>, Error> {
-    let Some(value) = std::env::var_os(name) else { return Ok(None) };
-    let value = value.to_string_lossy();
-    match value.parse::<u64>() {
-        Ok(n) if n >= least => Ok(Some(n)),
-        _ => Err(Error::Setting {
-            name,
-            value: value.into(),
-            expected: if least == 0 {
-                "a whole number is expected"
-            } else {
-                "a whole number of at least 1 is expected"
-            },
-        }),
-    }
-}
-
-/// The CPU device: its settings and its free lists.
-pub(crate) struct CpuDevice {
-    /// Cores that one context uses. A setting that cannot be used is reported by the first context.
-    threads: Result<usize, Error>,
-    chaos: Result<Option<Arc<Scheduler>>, Error>,
-    /// Blocks that nobody uses. A lock, held for a push or a pop only, so a drop never waits for work.
-    #[allow(clippy::vec_box)] // a block does not move while it is free: it is lent out by its address
-    free: Mutex<Vec<Box<Block>>>,
-    kept: AtomicUsize,
-    held: AtomicUsize,
-}
-
-impl CpuDevice {
-    fn new(chaos: Result<Option<u64>, Error>) -> CpuDevice {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        CpuDevice {
-            threads: number("ESCROW_CPU_THREADS", 1).map(|n| n.map_or(cores, |n| n as usize)),
-            chaos: chaos.map(|seed| seed.map(Scheduler::new)),
-            free: Mutex::new(Vec::new()),
-            kept: AtomicUsize::new(0),
-            held: AtomicUsize::new(0),
-        }
-    }
-
-    pub(crate) fn threads(&self) -> Result<usize, Error> {
-        self.threads.clone()
-    }
-
-    pub(crate) fn scheduler(&self) -> Result<Option<Arc<Scheduler>>, Error> {
-        self.chaos.clone()
-    }
-
-    fn is_chaotic(&self) -> bool {
-        matches!(self.chaos, Ok(Some(_)))
-    }
-
-    /// Bytes in live buffers and parked blocks.
-    pub(crate) fn held(&self) -> usize {
-        self.held.load(Ordering::Relaxed)
-    }
-
-    /// A block that nobody uses, of at least `bytes` bytes.
-    pub(crate) fn take(&self, place: Place, bytes: usize) -> Option<Box<Block>> {
-        let class = size_class(bytes)?;
-        let found = {
-            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-            // The newest first: its memory is the likeliest to be in a cache.
-            let at = free.iter().rposition(|block| block.place() == place && block.capacity() == class);
-            at.map(|at| free.swap_remove(at))
-        };
-        let block = if let Some(block) = found {
-            self.kept.fetch_sub(class, Ordering::Relaxed);
-            block
-        } else {
-            let mut block = Block::from_system(place, class).or_else(|| {
-                self.trim();
-                Block::from_system(place, class)
-            })?;
-            if self.is_chaotic() {
-                block.poison();
-            }
-            block
-        };
-        self.held.fetch_add(class, Ordering::Relaxed);
-        Some(block)
-    }
-
-    /// Takes back a block whose last count is gone.
-    pub(crate) fn give_back(&self, mut block: Box<Block>) {
-        let bytes = block.capacity();
-        self.held.fetch_sub(bytes, Ordering::Relaxed);
-        if self.is_chaotic() {
-            block.poison();
-        }
-        if self.kept.fetch_add(bytes, Ordering::Relaxed) + bytes > KEPT_BYTES {
-            self.kept.fetch_sub(bytes, Ordering::Relaxed);
-            drop(block);
-        } else {
-            self.free.lock().unwrap_or_else(PoisonError::into_inner).push(block);
-        }
-    }
-
-    fn trim(&self) {
-        let blocks = std::mem::take(&mut *self.free.lock().unwrap_or_else(PoisonError::into_inner));
-        let bytes: usize = blocks.iter().map(|block| block.capacity()).sum();
-        self.kept.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
-
-/// The size that a request is served with: four classes to a doubling, so at most a quarter is unused.
-fn size_class(bytes: usize) -> Option<usize> {
-    let step = (bytes.max(256).checked_next_power_of_two()? / 8).max(64);
-    bytes.max(64).checked_next_multiple_of(step).filter(|&class| isize::try_from(class).is_ok())
 }

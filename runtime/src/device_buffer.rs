@@ -5,6 +5,7 @@ use std::mem::{self, MaybeUninit};
 use std::ops::{Index, IndexMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use crate::block::Place;
 use crate::context::DeviceContext;
 use crate::copy;
 use crate::dtype::{DType, Init};
@@ -81,7 +82,7 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
 
     #[inline]
     pub(crate) fn operand(&self) -> Candidate<'_> {
-        self.region.candidate()
+        self.region.candidate(Place::Device)
     }
 
     fn with_state<U>(self) -> DeviceBuffer<U, S> {

@@ -246,14 +246,34 @@ pub enum Error {
     /// The system gave no thread for a stream.
     #[error("no thread could be started for a stream: {0}")]
     Thread(Arc<std::io::Error>),
-    /// A driver call failed.
-    #[error("{op}: the driver answered {code}")]
+    /// There is no such device.
+    #[error("there is no GPU {ordinal}: the driver knows {count}")]
+    NoDevice {
+        /// The number asked for.
+        ordinal: usize,
+        /// GPUs there are.
+        count: usize,
+    },
+    /// A driver call failed. It may report what an earlier operation did; after most such errors nothing of the device
+    /// works any more in this process.
+    #[error("{op}: the driver answered {code}{}", driver_text(*code))]
     Driver {
         /// What was asked for.
         op: Operation,
         /// The driver's own number.
         code: i32,
     },
+}
+
+/// What the driver calls an error, if there is a driver.
+fn driver_text(code: i32) -> String {
+    #[cfg(feature = "cuda")]
+    return crate::cuda::error_text(code);
+    #[cfg(not(feature = "cuda"))]
+    {
+        let _ = code;
+        String::new()
+    }
 }
 
 /// Why a stream failed. The first failure of a stream stays for good.

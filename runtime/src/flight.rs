@@ -4,6 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
+use crate::block::Place;
 use crate::context::DeviceContext;
 use crate::copy;
 use crate::dtype::DType;
@@ -97,7 +98,7 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
 
     #[inline]
     pub(crate) fn operand(&self) -> Candidate<'_> {
-        self.region.candidate()
+        self.region.candidate(Place::Host)
     }
 
     /// Moves the value to the stream of `ctx`.

@@ -25,11 +25,14 @@ mod block;
 mod context;
 mod copy;
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod device;
 mod device_buffer;
 mod dtype;
 mod error;
 mod flight;
+mod free_list;
 mod handoff;
 mod host;
 mod kernel;

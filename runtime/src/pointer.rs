@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 use crate::block::{Block, BlockRef};
 use crate::context::DeviceContext;
@@ -48,7 +47,7 @@ macro_rules! pointer {
                     let _ = block.into_raw();
                     return Err(Error::Length { op: Operation::Pointer, dst: len, src: held });
                 }
-                if !Arc::ptr_eq(block.device(), &ctx.device().0) {
+                if block.device() != ctx.device() {
                     let _ = block.into_raw();
                     return Err(Error::WrongDevice { op: Operation::Pointer });
                 }

@@ -9,8 +9,9 @@ use std::ops::{Bound, RangeBounds};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::block::{BlockRef, Place, allocate};
+use crate::block::{BlockRef, Place};
 use crate::context::DeviceContext;
+use crate::device::Device;
 use crate::error::{Error, Operation};
 use crate::stream::Stream;
 use crate::tag::StreamTag;
@@ -20,14 +21,16 @@ use crate::tag::StreamTag;
 enum Home<'a> {
     /// On this stream only.
     Stream(&'a Arc<Stream>),
-    /// On any stream: idle or shared host memory, on which nothing is pending that writes.
-    Anywhere,
+    /// On any stream that reaches host memory of this device: idle or shared host memory, on which nothing is pending
+    /// that writes. `None` if there is no memory.
+    HostOf(Option<&'a Device>),
 }
 
 /// An operand that has not been compared with the stream of its operation.
 #[derive(Clone, Copy)]
 pub struct Candidate<'a> {
     home: Home<'a>,
+    place: Place,
     ptr: NonNull<u8>,
     len: usize,
 }
@@ -47,6 +50,7 @@ impl Candidate<'_> {
 /// Address and length of an operand that belongs to the stream it was admitted to.
 #[derive(Clone, Copy)]
 pub(crate) struct Admitted {
+    pub(crate) place: Place,
     pub(crate) ptr: *mut u8,
     /// In elements.
     pub(crate) len: usize,
@@ -55,12 +59,20 @@ pub(crate) struct Admitted {
 /// Compares an operand's stream with the one that the operation runs on: the only way to an operand's address.
 #[inline]
 pub(crate) fn admit(op: Operation, on: &Arc<Stream>, operand: Candidate<'_>) -> Result<Admitted, Error> {
-    if let Home::Stream(home) = operand.home
-        && !Arc::ptr_eq(home, on)
-    {
-        return Err(if home.device() == on.device() { Error::WrongStream { op } } else { Error::WrongDevice { op } });
+    match operand.home {
+        Home::Stream(home) if !Arc::ptr_eq(home, on) => {
+            return Err(if home.device() == on.device() {
+                Error::WrongStream { op }
+            } else {
+                Error::WrongDevice { op }
+            });
+        }
+        Home::HostOf(Some(device)) if !device.shares_host_memory_with(on.device()) => {
+            return Err(Error::WrongDevice { op });
+        }
+        Home::Stream(_) | Home::HostOf(_) => {}
     }
-    Ok(Admitted { ptr: operand.ptr.as_ptr(), len: operand.len })
+    Ok(Admitted { place: operand.place, ptr: operand.ptr.as_ptr(), len: operand.len })
 }
 
 /// Bytes of `len` elements.
@@ -118,7 +130,7 @@ impl<T, S: StreamTag> Region<T, S> {
         if bytes == 0 {
             return Ok(Region::empty(ctx.clone()));
         }
-        let block = allocate(&ctx.device().0, place, bytes)?;
+        let block = ctx.stream().allocate(place, bytes)?;
         Ok(Region { ptr: block.base().cast(), len, block: Some(block), ctx: ctx.clone() })
     }
 
@@ -140,8 +152,8 @@ impl<T, S: StreamTag> Region<T, S> {
 
     /// As an operand that belongs to this region's stream.
     #[inline]
-    pub(crate) fn candidate(&self) -> Candidate<'_> {
-        Candidate { home: Home::Stream(self.ctx.stream()), ptr: self.ptr.cast(), len: self.len }
+    pub(crate) fn candidate(&self, place: Place) -> Candidate<'_> {
+        Candidate { home: Home::Stream(self.ctx.stream()), place, ptr: self.ptr.cast(), len: self.len }
     }
 
     /// As an operand that joins any stream.
@@ -150,7 +162,8 @@ impl<T, S: StreamTag> Region<T, S> {
     /// Nothing that writes the memory is pending on any stream.
     #[inline]
     pub(crate) unsafe fn idle_candidate(&self) -> Candidate<'_> {
-        Candidate { home: Home::Anywhere, ptr: self.ptr.cast(), len: self.len }
+        let home = Home::HostOf(self.block.as_ref().map(BlockRef::device));
+        Candidate { home, place: Place::Host, ptr: self.ptr.cast(), len: self.len }
     }
 
     /// The same memory with a count of its own, for read-only sharing.
@@ -315,8 +328,8 @@ impl<'a, T, S: StreamTag> Window<'a, T, S> {
     }
 
     #[inline]
-    pub(crate) fn candidate(&self) -> Candidate<'a> {
-        Candidate { home: Home::Stream(self.ctx.stream()), ptr: self.ptr.cast(), len: self.len }
+    pub(crate) fn candidate(&self, place: Place) -> Candidate<'a> {
+        Candidate { home: Home::Stream(self.ctx.stream()), place, ptr: self.ptr.cast(), len: self.len }
     }
 
     pub(crate) fn slice(self, range: &impl RangeBounds<usize>) -> Result<Self, Error> {

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::process::abort;
 use std::ptr::NonNull;
 
+use crate::block::Place;
 use crate::context::DeviceContext;
 use crate::dtype::DType;
 use crate::error::{Error, Operation};
@@ -207,7 +208,7 @@ pub struct HostSpan<'scope, T, S: StreamTag = Dyn> {
 
 impl<T, S: StreamTag> HostSpan<'_, T, S> {
     pub(crate) fn operand(&self) -> Candidate<'_> {
-        self.window.candidate()
+        self.window.candidate(Place::Lent)
     }
 }
 
@@ -263,7 +264,7 @@ pub struct HostSpanMut<'scope, T, S: StreamTag = Dyn> {
 
 impl<T, S: StreamTag> HostSpanMut<'_, T, S> {
     pub(crate) fn operand(&self) -> Candidate<'_> {
-        self.window.candidate()
+        self.window.candidate(Place::Lent)
     }
 }
 

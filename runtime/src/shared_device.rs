@@ -4,6 +4,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr;
 
+use crate::block::Place;
 use crate::context::DeviceContext;
 use crate::device_buffer::DeviceBuffer;
 use crate::dtype::Init;
@@ -69,7 +70,7 @@ impl<T, S: StreamTag> SharedDeviceBuffer<T, S> {
 
     #[inline]
     pub(crate) fn operand(&self) -> Candidate<'_> {
-        self.region.candidate()
+        self.region.candidate(Place::Device)
     }
 
     /// Number of elements.
@@ -152,7 +153,9 @@ impl<T, S: StreamTag> SharedDeviceBuffer<T, S> {
         if self.context().device() != to.device() {
             return Err(Error::WrongDevice { op: Operation::Share });
         }
-        to.stream().wait_for(Operation::Share, self.context().stream().event())?;
+        if !self.context().is_same_stream(to) {
+            to.stream().wait_for(Operation::Share, self.context().stream().event()?)?;
+        }
         Ok(SharedDeviceBuffer::first(self.region.share().on(to)))
     }
 
@@ -184,7 +187,7 @@ impl<T, S: StreamTag> SharedDeviceBuffer<T, S> {
                 holders => return Err(Error::StillShared { holders }),
             }
             let stream = self.context().stream();
-            block.with_ends(|ends| ends.iter().try_for_each(|end| stream.come_after(Operation::Share, end.clone())))?;
+            block.with_ends(|ends| ends.iter().try_for_each(|end| stream.come_after(Operation::Share, end)))?;
             block.unshare();
             Ok(())
         };
@@ -271,7 +274,11 @@ impl<T, S: StreamTag> Drop for SharedDeviceBuffer<T, S> {
         // The reads of this handle end at the stream's present tail. `region`, dropped next, parks its count of the
         // block there, so the last count goes when the last stream has passed its reads.
         if let Some(block) = self.region.block() {
-            block.end_handle(self.context().stream().event());
+            match self.context().stream().event() {
+                Ok(end) => block.end_handle(end),
+                // Where the reads end cannot be told, so nobody may write or free the memory any more.
+                Err(_) => std::mem::forget(block.clone()),
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::RangeBounds;
 
+use crate::block::Place;
 use crate::context::DeviceContext;
 use crate::copy;
 use crate::dtype::{DType, Init};
@@ -65,7 +66,7 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
 
     #[inline]
     pub(crate) fn operand(&self) -> Candidate<'a> {
-        self.window.candidate()
+        self.window.candidate(Place::Device)
     }
 
     /// Number of elements.
@@ -337,7 +338,7 @@ impl<'a, T, S: StreamTag> DeviceSpanMut<'a, T, S> {
 
     #[inline]
     pub(crate) fn operand(&self) -> Candidate<'_> {
-        self.window.candidate()
+        self.window.candidate(Place::Device)
     }
 
     /// Number of elements.

@@ -1,76 +1,209 @@
-//! Streams: what all handles of one queue of operations share.
+//! Streams: what all handles of one queue of operations share, on whatever kind of device.
 
 use std::sync::Arc;
 
-use crate::block::BlockRef;
-use crate::cpu::{Core, Event, is_worker};
-use crate::device::Device;
+use crate::block::{BlockRef, Place};
+use crate::cpu::{self, is_worker};
+#[cfg(feature = "cuda")]
+use crate::cuda;
+use crate::device::{Device, Kind};
 use crate::error::{Error, Operation};
-use crate::op::Op;
+use crate::op::{CpuLaunch, Op, Packed};
+use crate::region::Admitted;
 
 /// One stream of execution. Its address is its identity.
 ///
-/// The last handle ends it: no wait happens there, the worker drains, frees what is parked and ends by itself.
+/// The last handle ends it, and nothing waits there: a CPU worker drains, frees what is parked and ends by itself; a CUDA
+/// stream goes to its device with what is parked, for reuse.
 pub(crate) struct Stream {
     device: Device,
-    core: Arc<Core>,
+    engine: Engine,
+}
+
+enum Engine {
+    Cpu(Arc<cpu::Core>),
+    #[cfg(feature = "cuda")]
+    Cuda(Arc<cuda::Core>),
 }
 
 impl Stream {
     pub(crate) fn new(device: Device) -> Result<Arc<Stream>, Error> {
         not_on_worker(Operation::Create)?;
-        let core = Core::spawn(device.0.threads()?, device.0.scheduler()?)?;
-        Ok(Arc::new(Stream { device, core }))
+        let engine = match device.kind() {
+            Kind::Cpu(cpu) => Engine::Cpu(cpu::Core::spawn(cpu.threads()?, cpu.scheduler()?)?),
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(cuda) => Engine::Cuda(cuda::Core::open(cuda)?),
+        };
+        Ok(Arc::new(Stream { device, engine }))
     }
 
     pub(crate) fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Enqueues one operation.
+    /// Memory for this stream's use, ordered behind all earlier uses of it.
+    pub(crate) fn allocate(&self, place: Place, bytes: usize) -> Result<BlockRef, Error> {
+        let block = match (&self.engine, self.device.kind()) {
+            (Engine::Cpu(_), Kind::Cpu(cpu)) => cpu.take(place, bytes)?,
+            #[cfg(feature = "cuda")]
+            (Engine::Cuda(core), _) => core.take(place, bytes)?,
+            #[cfg(feature = "cuda")]
+            _ => unreachable!("a stream's engine is of its device's kind"),
+        };
+        Ok(BlockRef::new(block, bytes, self.device.clone()))
+    }
+
+    /// Enqueues a copy of `bytes` bytes.
     ///
     /// # Safety
-    /// The duty in the documentation of [`Op`].
+    /// Both operands were admitted to this stream and have `bytes` bytes, do not overlap, and stay valid and are used by
+    /// nobody else as the copy demands until the stream has passed it.
     #[inline(always)] // so that the operation is made in its slot and not copied there
-    pub(crate) unsafe fn enqueue(&self, what: Operation, op: Op) -> Result<(), Error> {
-        self.core.enqueue(what, op)
+    pub(crate) unsafe fn copy(&self, dst: Admitted, src: Admitted, bytes: usize) -> Result<(), Error> {
+        match &self.engine {
+            Engine::Cpu(core) => core.enqueue(Operation::Copy, Op::Copy { dst: dst.ptr, src: src.ptr, bytes }),
+            // SAFETY: passed on to the caller.
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(core) => unsafe { core.copy(dst, src, bytes) },
+        }
+    }
+
+    /// Enqueues a fill of `dst` with `value`.
+    ///
+    /// # Safety
+    /// As for [`Stream::copy`]; `dst` has elements of type `E`.
+    #[inline(always)]
+    pub(crate) unsafe fn fill<E: Copy>(&self, dst: Admitted, value: E) -> Result<(), Error> {
+        match &self.engine {
+            Engine::Cpu(core) => {
+                let (pattern, size) = (Packed::new(value), size_of::<E>());
+                core.enqueue(Operation::Fill, Op::Fill { dst: dst.ptr, pattern, size, count: dst.len })
+            }
+            // SAFETY: passed on to the caller.
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(core) => unsafe { core.fill(dst, value) },
+        }
+    }
+
+    /// Enqueues a kernel with a Rust body. `None` if this stream's device runs none.
+    ///
+    /// # Safety
+    /// The arguments are those of the body, and their memory is the kernel's to use when the stream comes to it.
+    #[inline(always)]
+    pub(crate) unsafe fn launch(&self, launch: CpuLaunch) -> Result<(), Error> {
+        match &self.engine {
+            Engine::Cpu(core) => core.enqueue(Operation::Launch, Op::Launch(launch)),
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(_) => unreachable!("a kernel set of the CPU device was refused before"),
+        }
+    }
+
+    /// The engine, for launches of device code.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn cuda(&self) -> Option<&cuda::Core> {
+        match &self.engine {
+            Engine::Cpu(_) => None,
+            Engine::Cuda(core) => Some(core),
+        }
     }
 
     /// The point behind everything enqueued so far.
-    pub(crate) fn event(&self) -> Event {
-        Event::of(&self.core)
+    pub(crate) fn event(&self) -> Result<Event, Error> {
+        Ok(match &self.engine {
+            Engine::Cpu(core) => Event::Cpu(cpu::Event::of(core)),
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(core) => Event::Cuda(cuda::Event::record(core)?),
+        })
     }
 
-    /// Nothing enqueued from now on starts before `event` has fired.
+    /// Nothing enqueued from now on starts before `event`, of the same device, has fired. If it fires as failed, this
+    /// stream fails too.
     pub(crate) fn wait_for(&self, what: Operation, event: Event) -> Result<(), Error> {
-        if event.is_on(&self.core) {
-            return Ok(()); // a stream is behind itself already
+        match (&self.engine, event) {
+            // A stream is behind itself already.
+            (Engine::Cpu(core), Event::Cpu(event)) if event.is_on(core) => Ok(()),
+            (Engine::Cpu(core), Event::Cpu(event)) => core.enqueue(what, Op::Wait(event)),
+            #[cfg(feature = "cuda")]
+            (Engine::Cuda(core), Event::Cuda(event)) => core.wait_for(what, &event),
+            #[cfg(feature = "cuda")]
+            _ => Err(Error::WrongDevice { op: what }),
         }
-        self.core.enqueue(what, Op::Wait(event))
     }
 
     /// As [`Stream::wait_for`], and a failure of the other stream does not spread.
-    pub(crate) fn come_after(&self, what: Operation, event: Event) -> Result<(), Error> {
-        if event.is_on(&self.core) {
-            return Ok(());
+    pub(crate) fn come_after(&self, what: Operation, event: &Event) -> Result<(), Error> {
+        match (&self.engine, event) {
+            (Engine::Cpu(core), Event::Cpu(event)) if event.is_on(core) => Ok(()),
+            (Engine::Cpu(core), Event::Cpu(event)) => core.enqueue(what, Op::After(event.clone())),
+            #[cfg(feature = "cuda")]
+            (Engine::Cuda(core), Event::Cuda(event)) => core.wait_for(what, event),
+            #[cfg(feature = "cuda")]
+            _ => Err(Error::WrongDevice { op: what }),
         }
-        self.core.enqueue(what, Op::After(event))
     }
 
-    /// Blocks the calling thread until everything enqueued so far has been passed, also on a failed stream.
+    /// Blocks the calling thread until everything enqueued so far has been passed.
     pub(crate) fn synchronize(&self, what: Operation) -> Result<(), Error> {
-        self.core.wait(what, self.core.tail())
+        match &self.engine {
+            Engine::Cpu(core) => core.wait(what, core.tail()),
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(core) => core.synchronize(what),
+        }
     }
 
     /// Keeps `block` until everything enqueued so far has been passed. Never waits.
     pub(crate) fn park(&self, block: BlockRef) {
-        self.core.park(block);
+        match &self.engine {
+            Engine::Cpu(core) => core.park(block),
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(core) => core.park(block),
+        }
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.core.close();
+        match &self.engine {
+            Engine::Cpu(core) => core.close(),
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(core) => core.close(),
+        }
+    }
+}
+
+/// A point in a stream.
+pub(crate) enum Event {
+    Cpu(cpu::Event),
+    #[cfg(feature = "cuda")]
+    Cuda(cuda::Event),
+}
+
+impl Event {
+    /// Blocks until the stream has passed the point; an error if it had failed by then.
+    pub(crate) fn wait(&self, what: Operation) -> Result<(), Error> {
+        match self {
+            Event::Cpu(event) => event.wait(what),
+            #[cfg(feature = "cuda")]
+            Event::Cuda(event) => event.wait(what),
+        }
+    }
+
+    /// Whether the stream has passed the point; an error if it had failed by then.
+    pub(crate) fn is_finished(&self) -> Result<bool, Error> {
+        match self {
+            Event::Cpu(event) => event.is_finished(),
+            #[cfg(feature = "cuda")]
+            Event::Cuda(event) => event.is_finished(),
+        }
+    }
+
+    /// Whether the point is known to be passed, at no cost: a device that would have to be asked says no.
+    pub(crate) fn has_passed(&self) -> bool {
+        match self {
+            Event::Cpu(event) => event.has_passed(),
+            #[cfg(feature = "cuda")]
+            Event::Cuda(_) => false,
+        }
     }
 }
 

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use crate::context::DeviceContext;
-use crate::cpu::Event;
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Operation};
 use crate::flight::InFlight;
 use crate::host::HostBuffer;
+use crate::stream::Event;
 use crate::tag::{Dyn, StreamTag};
 
 mod flight {

@@ -35,7 +35,7 @@ fn chunk_of(count: usize, size: usize, threads: usize) -> Option<usize> {
 /// # Safety
 /// `src` is valid for reads and `dst` for writes of `bytes` bytes, the ranges do not overlap, and nobody else writes to
 /// the one or uses the other until this returns.
-pub(super) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, threads: usize) {
+pub(crate) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, threads: usize) {
     let Some(chunk) = chunk_of(bytes, 1, threads) else {
         // SAFETY: the caller's duty.
         unsafe { ptr::copy_nonoverlapping(src, dst, bytes) };

@@ -4,16 +4,17 @@ pub(crate) mod sync;
 
 mod chaos;
 mod core;
+mod device;
 mod event;
 mod gate;
-mod memory;
+pub(crate) mod memory;
 mod queue;
 mod team;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::chaos::Scheduler;
 pub(crate) use self::core::Core;
+pub(crate) use self::device::CpuDevice;
 pub(crate) use self::event::Event;
 
 use std::cell::Cell;

@@ -15,7 +15,7 @@ use crate::kernel::launch::{Geometry, geometry};
 use crate::kernel::{
     DevicePassable, DeviceRead, DeviceWrite, Dim, KernelLen, KernelOut, KernelSpan, KernelSpanMut, Launch, Share,
 };
-use crate::op::{CpuLaunch, Op, Packed};
+use crate::op::{CpuLaunch, Packed};
 use crate::operand::{SameElem, SameStream};
 use crate::region::{Admitted, Candidate, admit};
 use crate::span::{DeviceSpan, DeviceSpanMut};
@@ -319,7 +319,7 @@ impl<'c, S: StreamTag> Call<'c, S> {
         // SAFETY: `run::<B>` reads what was packed here. All memory in the arguments was compared with this stream, is
         // borrowed or owned by this call, and is freed in stream order, so it is valid, and used by nobody else, when
         // the stream comes to this operation. The device gives each index to one call.
-        unsafe { self.check.ctx.stream().enqueue(OP, Op::Launch(launch)) }
+        unsafe { self.check.ctx.stream().launch(launch) }
     }
 }
 

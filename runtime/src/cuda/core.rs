@@ -1,0 +1,302 @@
+//! A CUDA stream.
+
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::device::{CudaDevice, lock};
+use super::event::Event;
+use super::memory::{self, Allocation, address};
+use super::raw::{self, CUevent, CUfunction, CUstream};
+use super::{check, fill, stage};
+use crate::block::{Block, BlockRef, Place, Storage};
+use crate::error::{Error, Operation};
+use crate::kernel::Launch;
+use crate::region::Admitted;
+
+/// Parked on a stream that nobody waits for, this much makes it look by itself what has been passed.
+const MANY_ENTRIES: usize = 1024;
+const MANY_BYTES: usize = 64 << 20;
+
+/// One stream: its handle, and what waits for it.
+pub(crate) struct Core {
+    device: &'static CudaDevice,
+    raw: CUstream,
+    /// Recorded when the last handle goes; held from the start, so that only the record can fail then.
+    end: CUevent,
+    parked: Mutex<Parked>,
+    /// Much is parked, or an event was recorded behind it.
+    crowded: AtomicBool,
+}
+
+/// Counts that wait for the stream, numbered in the order in which they were parked.
+#[derive(Default)]
+struct Parked {
+    /// Number of the first.
+    first: u64,
+    blocks: VecDeque<BlockRef>,
+    bytes: usize,
+    /// An event behind everything parked before a number, on a stream that nobody waits for.
+    marker: Option<(CUevent, u64)>,
+}
+
+/// A stream without handles.
+pub(super) struct Orphan {
+    raw: CUstream,
+    end: CUevent,
+    blocks: VecDeque<BlockRef>,
+}
+
+// SAFETY: the driver's handles may be used from any thread.
+unsafe impl Send for Orphan {}
+// SAFETY: as above; the rest is locked or constant.
+unsafe impl Send for Core {}
+// SAFETY: as above.
+unsafe impl Sync for Core {}
+
+impl Core {
+    /// A stream that is not ordered with the legacy stream: one without handles that has ended, or a new one.
+    pub(crate) fn open(device: &'static CudaDevice) -> Result<Arc<Core>, Error> {
+        let (raw, end) = match device.take_ended() {
+            Some(ended) => ended,
+            None => {
+                let end = device.take_event()?;
+                let mut raw = ptr::null_mut();
+                let create = || {
+                    // SAFETY: the address is valid for the call.
+                    unsafe { raw::cuStreamCreateWithPriority(&raw mut raw, raw::STREAM_NON_BLOCKING, 0) }
+                };
+                if let Err(error) = check(Operation::Create, device.within(create)) {
+                    device.put_event(end);
+                    return Err(error);
+                }
+                (raw, end)
+            }
+        };
+        Ok(Arc::new(Core { device, raw, end, parked: Mutex::default(), crowded: AtomicBool::new(false) }))
+    }
+
+    pub(super) fn device(&self) -> &'static CudaDevice {
+        self.device
+    }
+
+    pub(super) fn raw(&self) -> CUstream {
+        self.raw
+    }
+
+    pub(crate) fn take(&self, place: Place, bytes: usize) -> Result<Box<Block>, Error> {
+        memory::take(self.device, self.raw, place, bytes)
+    }
+
+    /// # Safety
+    /// As for [`Stream::copy`](crate::stream::Stream::copy).
+    #[inline]
+    pub(crate) unsafe fn copy(self: &Arc<Self>, dst: Admitted, src: Admitted, bytes: usize) -> Result<(), Error> {
+        let (to, from) = (dst.ptr, src.ptr);
+        if (dst.place, src.place) != (Place::Device, Place::Device) {
+            self.bound_parked();
+        }
+        // SAFETY: in each arm the operands are what the call takes them for (`Admitted::place`), and stay valid by this
+        // function's contract.
+        let code = match (dst.place, src.place) {
+            (Place::Device, Place::Device) => self.device.call(|| unsafe {
+                raw::cuMemcpyDtoDAsync_v2(address(to), address(from), bytes, self.raw)
+            }),
+            (Place::Device, Place::Host) => self
+                .device
+                .call(|| unsafe { raw::cuMemcpyHtoDAsync_v2(address(to), from.cast(), bytes, self.raw) }),
+            (Place::Host, Place::Device) => self
+                .device
+                .call(|| unsafe { raw::cuMemcpyDtoHAsync_v2(to.cast(), address(from), bytes, self.raw) }),
+            (Place::Host, Place::Host) => {
+                self.device.call(|| unsafe { raw::cuMemcpyAsync(address(to), address(from), bytes, self.raw) })
+            }
+            (_, Place::Lent) => return unsafe { stage::upload(self, dst, from, bytes) },
+            (Place::Lent, _) => return unsafe { stage::download(self, to, src, bytes) },
+        };
+        check(Operation::Copy, code)
+    }
+
+    /// # Safety
+    /// As for [`Stream::fill`](crate::stream::Stream::fill).
+    pub(crate) unsafe fn fill<E: Copy>(self: &Arc<Self>, dst: Admitted, value: E) -> Result<(), Error> {
+        // SAFETY: elements have no padding (`DType`), so all bytes of the value are initialised.
+        let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<E>()) };
+        // SAFETY: passed on to the caller.
+        unsafe { fill::fill(self, dst, bytes) }
+    }
+
+    /// Enqueues a launch.
+    ///
+    /// # Safety
+    /// `params` are as many pointers as the function has parameters, each to a value of its parameter's type; the memory
+    /// that they name is the kernel's to use when the stream comes to it.
+    #[inline]
+    pub(crate) unsafe fn launch(
+        &self,
+        function: CUfunction,
+        launch: &Launch,
+        params: *mut *mut c_void,
+    ) -> Result<(), Error> {
+        let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
+        // SAFETY: this function's contract; the driver copies the parameters before it returns.
+        let code = self.device.call(|| unsafe {
+            raw::cuLaunchKernel(function, gx, gy, gz, bx, by, bz, launch.shared, self.raw, params, ptr::null_mut())
+        });
+        check(Operation::Launch, code)
+    }
+
+    pub(crate) fn wait_for(&self, what: Operation, event: &Event) -> Result<(), Error> {
+        if event.is_on(self) {
+            return Ok(());
+        }
+        self.wait_for_raw(what, event.raw())
+    }
+
+    fn wait_for_raw(&self, what: Operation, event: CUevent) -> Result<(), Error> {
+        // SAFETY: both handles live, and the event is recorded.
+        check(what, self.device.call(|| unsafe { raw::cuStreamWaitEvent(self.raw, event, 0) }))
+    }
+
+    pub(crate) fn synchronize(&self, what: Operation) -> Result<(), Error> {
+        // Before the wait: what is parked during it may be in use by operations that it does not cover.
+        let covers = self.parked();
+        // SAFETY: the stream lives.
+        check(what, self.device.call(|| unsafe { raw::cuStreamSynchronize(self.raw) }))?;
+        self.release(covers);
+        Ok(())
+    }
+
+    /// Number of the next block to be parked.
+    pub(super) fn parked(&self) -> u64 {
+        let parked = lock(&self.parked);
+        parked.first + parked.blocks.len() as u64
+    }
+
+    /// Drops what was parked before number `covers`, which the stream has passed.
+    pub(super) fn release(&self, covers: u64) {
+        let passed: VecDeque<BlockRef> = {
+            let mut parked = lock(&self.parked);
+            let count = usize::try_from(covers.saturating_sub(parked.first)).unwrap_or(usize::MAX);
+            let count = count.min(parked.blocks.len());
+            let rest = parked.blocks.split_off(count);
+            parked.first += count as u64;
+            parked.bytes = rest.iter().map(BlockRef::capacity).sum();
+            let passed = std::mem::replace(&mut parked.blocks, rest);
+            self.note_crowd(&parked);
+            passed
+        };
+        drop(passed);
+    }
+
+    /// Keeps `block` until the stream has passed what is enqueued; pool memory is freed in stream order instead.
+    pub(crate) fn park(&self, block: BlockRef) {
+        if matches!(block.storage(), Storage::Driver(Allocation::Pool)) {
+            self.free_in_order(block);
+            return;
+        }
+        let mut parked = lock(&self.parked);
+        parked.bytes += block.capacity();
+        parked.blocks.push_back(block);
+        self.note_crowd(&parked);
+    }
+
+    fn note_crowd(&self, parked: &Parked) {
+        let many = parked.blocks.len() > MANY_ENTRIES || parked.bytes > MANY_BYTES;
+        self.crowded.store(many || parked.marker.is_some(), Ordering::Relaxed);
+    }
+
+    fn free_in_order(&self, block: BlockRef) {
+        let Some((block, ends)) = block.into_last() else { return };
+        self.device.free.release(block.capacity());
+        let ordered = ends.iter().all(|end| match end {
+            crate::stream::Event::Cuda(end) => self.wait_for(Operation::Share, end).is_ok(),
+            crate::stream::Event::Cpu(_) => true,
+        });
+        // Where an end cannot be waited for, the memory leaks.
+        if ordered {
+            let base = address(block.base().as_ptr());
+            // SAFETY: the memory is of the device's pool, and nothing uses it behind what is enqueued here.
+            let _ = self.device.call(|| unsafe { raw::cuMemFreeAsync(base, self.raw) });
+        }
+    }
+
+    /// Keeps what is parked bounded on a stream that nobody waits for: one event behind much, and a look at it later.
+    #[inline]
+    fn bound_parked(&self) {
+        if self.crowded.load(Ordering::Relaxed) {
+            self.look_at_parked();
+        }
+    }
+
+    #[cold]
+    fn look_at_parked(&self) {
+        let mut parked = lock(&self.parked);
+        if let Some((event, covers)) = parked.marker {
+            // SAFETY: the event is recorded, and this stream's alone.
+            if self.device.call(|| unsafe { raw::cuEventQuery(event) }) == 0 {
+                parked.marker = None;
+                drop(parked);
+                self.device.put_event(event);
+                self.release(covers);
+            }
+            return;
+        }
+        let covers = parked.first + parked.blocks.len() as u64;
+        let Ok(event) = self.device.take_event() else { return };
+        // SAFETY: both handles are of this device.
+        if self.device.call(|| unsafe { raw::cuEventRecord(event, self.raw) }) == 0 {
+            parked.marker = Some((event, covers));
+        } else {
+            drop(parked);
+            self.device.destroy_event(event);
+        }
+    }
+
+    /// The last handle is gone: the stream waits on its device for reuse, with what is parked.
+    pub(crate) fn close(&self) {
+        let parked = std::mem::take(&mut *lock(&self.parked));
+        if let Some((event, _)) = parked.marker {
+            self.device.put_event(event);
+        }
+        // SAFETY: both handles live.
+        let code = self.device.call(|| unsafe { raw::cuEventRecord(self.end, self.raw) });
+        if code == 0 {
+            let orphan = Orphan { raw: self.raw, end: self.end, blocks: parked.blocks };
+            lock(&self.device.orphans).push_back(orphan);
+        } else {
+            // When the stream is done cannot be told any more.
+            std::mem::forget(parked.blocks);
+        }
+    }
+}
+
+impl CudaDevice {
+    /// Stream and end event of a stream without handles that has done all its work; what was parked on it is dropped.
+    fn take_ended(&self) -> Option<(CUstream, CUevent)> {
+        let ended = {
+            let mut orphans = lock(&self.orphans);
+            let at = orphans.iter().position(|orphan| self.has_ended(orphan))?;
+            orphans.remove(at)?
+        };
+        Some((ended.raw, ended.end))
+    }
+
+    fn has_ended(&self, orphan: &Orphan) -> bool {
+        // SAFETY: the event was recorded by `close`.
+        self.call(|| unsafe { raw::cuEventQuery(orphan.end) }) == 0
+    }
+
+    /// Drops what is parked on streams without handles that have done all their work.
+    pub(super) fn sweep(&self) {
+        let mut passed = Vec::new();
+        for orphan in lock(&self.orphans).iter_mut() {
+            if !orphan.blocks.is_empty() && self.has_ended(orphan) {
+                passed.append(&mut Vec::from(std::mem::take(&mut orphan.blocks)));
+            }
+        }
+        drop(passed);
+    }
+}

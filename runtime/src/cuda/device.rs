@@ -1,0 +1,180 @@
+//! A GPU: its context, its memory, and what its streams share.
+
+use std::collections::VecDeque;
+use std::ffi::{CStr, c_int};
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::core::Orphan;
+use super::module::Module;
+use super::raw::{self, CUcontext, CUdevice, CUevent, CUfunction, Code};
+use super::{check, memory};
+use crate::block::Block;
+use crate::error::{Error, Operation};
+use crate::free_list::FreeList;
+
+const OP: Operation = Operation::Create;
+
+/// One GPU. There is one value for each, for as long as the process lives: its context is retained and never released,
+/// so that nothing which outlives a stream outlives it.
+pub(crate) struct CudaDevice {
+    ordinal: usize,
+    context: CUcontext,
+    name: String,
+    /// Whether memory is allocated and freed in stream order. Without, it is parked like host memory.
+    pools: bool,
+    pub(super) free: FreeList,
+    /// Streams without handles, the oldest first.
+    pub(super) orphans: Mutex<VecDeque<Orphan>>,
+    /// Events that nobody uses.
+    events: Mutex<Vec<CUevent>>,
+    pub(super) modules: Mutex<Vec<Module>>,
+    pub(super) fill: OnceLock<CUfunction>,
+}
+
+// SAFETY: the driver's handles may be used from any thread; everything else is locked or constant.
+unsafe impl Send for CudaDevice {}
+// SAFETY: as above.
+unsafe impl Sync for CudaDevice {}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl CudaDevice {
+    /// GPUs there are; none where the driver finds none.
+    pub(crate) fn count() -> Result<usize, Error> {
+        static INIT: OnceLock<Code> = OnceLock::new();
+        // SAFETY: no preconditions.
+        match *INIT.get_or_init(|| unsafe { raw::cuInit(0) }) {
+            0 => {}
+            raw::NO_DEVICE => return Ok(0),
+            code => return Err(Error::Driver { op: OP, code }),
+        }
+        let mut count = 0;
+        // SAFETY: the address is valid for the call.
+        check(OP, unsafe { raw::cuDeviceGetCount(&raw mut count) })?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
+    /// The GPU with this number.
+    pub(crate) fn get(ordinal: usize) -> Result<&'static CudaDevice, Error> {
+        static DEVICES: Mutex<Vec<&'static CudaDevice>> = Mutex::new(Vec::new());
+        let count = CudaDevice::count()?;
+        if ordinal >= count {
+            return Err(Error::NoDevice { ordinal, count });
+        }
+        let mut devices = lock(&DEVICES);
+        if let Some(device) = devices.iter().find(|device| device.ordinal == ordinal) {
+            return Ok(device);
+        }
+        let device: &'static CudaDevice = Box::leak(Box::new(CudaDevice::open(ordinal)?));
+        devices.push(device);
+        Ok(device)
+    }
+
+    fn open(ordinal: usize) -> Result<CudaDevice, Error> {
+        let mut raw_device: CUdevice = 0;
+        // SAFETY: the addresses are valid for the calls, and the driver has been initialised (`count`).
+        check(OP, unsafe { raw::cuDeviceGet(&raw mut raw_device, ordinal as c_int) })?;
+        let mut name = [0; 128];
+        // SAFETY: as above; the buffer has the length that is passed, and the driver ends the name with a zero.
+        check(OP, unsafe { raw::cuDeviceGetName(name.as_mut_ptr(), name.len() as c_int, raw_device) })?;
+        // SAFETY: as said.
+        let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
+        let mut context: CUcontext = ptr::null_mut();
+        // SAFETY: as above. The context is never released.
+        check(OP, unsafe { raw::cuDevicePrimaryCtxRetain(&raw mut context, raw_device) })?;
+        let mut pools = 0;
+        let attribute = raw::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
+        // SAFETY: as above. A driver that does not know the attribute has no pools.
+        let known = unsafe { raw::cuDeviceGetAttribute(&raw mut pools, attribute, raw_device) } == 0;
+        let pools = known && pools == 1 && memory::keep_pool(raw_device).is_ok();
+        Ok(CudaDevice {
+            ordinal,
+            context,
+            name,
+            pools,
+            free: FreeList::new(),
+            orphans: Mutex::new(VecDeque::new()),
+            events: Mutex::new(Vec::new()),
+            modules: Mutex::new(Vec::new()),
+            fill: OnceLock::new(),
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn has_pools(&self) -> bool {
+        self.pools
+    }
+
+    /// A call that needs this device's context. The thread's own context is back in place afterwards.
+    pub(super) fn within(&self, call: impl FnOnce() -> Code) -> Code {
+        // SAFETY: the context is retained for good.
+        let pushed = unsafe { raw::cuCtxPushCurrent_v2(self.context) };
+        if pushed != 0 {
+            return pushed;
+        }
+        let code = call();
+        let mut popped = ptr::null_mut();
+        // SAFETY: the address is valid; what is popped is what was pushed above.
+        let _ = unsafe { raw::cuCtxPopCurrent_v2(&raw mut popped) };
+        code
+    }
+
+    /// A call with an explicit stream or event. Drivers take these without a context; one that answers 201 is asked again
+    /// with it.
+    #[inline]
+    pub(super) fn call(&self, call: impl Fn() -> Code) -> Code {
+        let code = call();
+        if code == raw::INVALID_CONTEXT { self.within(call) } else { code }
+    }
+
+    /// An event for one use.
+    pub(super) fn take_event(&self) -> Result<CUevent, Error> {
+        if let Some(event) = lock(&self.events).pop() {
+            return Ok(event);
+        }
+        let mut event = ptr::null_mut();
+        // SAFETY: the address is valid for the call.
+        check(Operation::Record, self.within(|| unsafe { raw::cuEventCreate(&raw mut event, raw::EVENT_DISABLE_TIMING) }))?;
+        Ok(event)
+    }
+
+    /// Takes back an event whose waits have been enqueued.
+    pub(super) fn put_event(&self, event: CUevent) {
+        lock(&self.events).push(event);
+    }
+
+    /// Destroys an event whose state is not known.
+    pub(super) fn destroy_event(&self, event: CUevent) {
+        // SAFETY: the event is this device's and nobody else has it.
+        let _ = self.within(|| unsafe { raw::cuEventDestroy_v2(event) });
+    }
+
+    /// Takes back a block whose last count is gone.
+    pub(crate) fn give_back(&self, block: Box<Block>) {
+        // What exceeds the list goes back to the driver at the next trim only: giving it back may wait for the device.
+        if let Err(block) = self.free.put(block) {
+            self.free.keep(block);
+        }
+    }
+
+    /// Gives free blocks back to the driver, which may wait for the device.
+    pub(crate) fn trim(&self) {
+        self.sweep();
+        drop(self.free.drain());
+    }
+
+    /// Free and total bytes of the device's memory.
+    #[allow(dead_code)]
+    pub(crate) fn memory(&self) -> Result<(usize, usize), Error> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: the addresses are valid for the call.
+        check(OP, self.within(|| unsafe { raw::cuMemGetInfo_v2(&raw mut free, &raw mut total) }))?;
+        Ok((free, total))
+    }
+}

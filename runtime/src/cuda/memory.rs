@@ -1,0 +1,129 @@
+//! Memory from the driver.
+
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+
+use super::check;
+use super::device::CudaDevice;
+use super::raw::{self, CUdevice, CUdeviceptr, CUstream};
+use crate::block::{Block, Place, Storage};
+use crate::error::{Error, Operation};
+use crate::free_list::size_class;
+
+const OP: Operation = Operation::Create;
+
+/// How memory goes back to the driver.
+pub(crate) enum Allocation {
+    /// `cuMemFreeHost`, which may wait for the device.
+    Pinned(&'static CudaDevice),
+    /// `cuMemFree`, which may wait for the device.
+    Plain(&'static CudaDevice),
+    /// In stream order, by the stream that it is dropped on: not through here.
+    Pool,
+}
+
+impl Allocation {
+    /// Gives the memory back. An error is ignored: the memory leaks, or the process is at its end.
+    pub(crate) fn free(&self, base: NonNull<u8>) {
+        let base = base.as_ptr();
+        let _ = match self {
+            // SAFETY: the memory came from `cuMemHostAlloc`, and nobody holds the block.
+            Allocation::Pinned(device) => device.within(|| unsafe { raw::cuMemFreeHost(base.cast()) }),
+            // SAFETY: the memory came from `cuMemAlloc`, and nobody holds the block.
+            Allocation::Plain(device) => device.within(|| unsafe { raw::cuMemFree_v2(address(base)) }),
+            Allocation::Pool => 0,
+        };
+    }
+}
+
+/// A pointer as the driver's number.
+pub(super) fn address(ptr: *const u8) -> CUdeviceptr {
+    ptr.expose_provenance() as CUdeviceptr
+}
+
+/// Lets the device's pool keep what is freed, as a program that allocates again wants it.
+pub(super) fn keep_pool(device: CUdevice) -> Result<(), Error> {
+    let mut pool = ptr::null_mut();
+    // SAFETY: the address is valid for the call.
+    check(OP, unsafe { raw::cuDeviceGetDefaultMemPool(&raw mut pool, device) })?;
+    let mut threshold = u64::MAX;
+    let attribute = raw::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+    // SAFETY: the attribute is a 64-bit number.
+    check(OP, unsafe { raw::cuMemPoolSetAttribute(pool, attribute, (&raw mut threshold).cast::<c_void>()) })
+}
+
+/// A block for use on `stream`.
+pub(super) fn take(
+    device: &'static CudaDevice,
+    stream: CUstream,
+    place: Place,
+    bytes: usize,
+) -> Result<Box<Block>, Error> {
+    let no_memory = || Error::OutOfMemory { place: place.name(), asked: bytes, held: device.free.held() };
+    let pooled = place == Place::Device && device.has_pools();
+    let class = if pooled { bytes } else { size_class(bytes).ok_or_else(no_memory)? };
+    if !pooled && let Some(block) = device.free.take(place, class) {
+        return Ok(block);
+    }
+    let ask = || match place {
+        Place::Device if pooled => from_pool(device, stream, class),
+        Place::Device => from_driver(device, class),
+        Place::Host | Place::Lent => pinned(device, class),
+    };
+    let block = match ask() {
+        Err(raw::OUT_OF_MEMORY) => {
+            device.trim();
+            ask()
+        }
+        other => other,
+    };
+    match block {
+        Ok(block) => {
+            device.free.lend(class);
+            Ok(block)
+        }
+        Err(raw::OUT_OF_MEMORY) => Err(no_memory()),
+        Err(code) => Err(Error::Driver { op: OP, code }),
+    }
+}
+
+fn from_pool(device: &'static CudaDevice, stream: CUstream, bytes: usize) -> Result<Box<Block>, raw::Code> {
+    let mut ptr = std::cell::Cell::new(0);
+    // SAFETY: the address is valid for the call, and the stream is the device's.
+    let code = device.call(|| unsafe { raw::cuMemAllocAsync(ptr.as_ptr(), bytes, stream) });
+    device_block(code, *ptr.get_mut(), bytes, Allocation::Pool)
+}
+
+fn from_driver(device: &'static CudaDevice, bytes: usize) -> Result<Box<Block>, raw::Code> {
+    let mut ptr = 0;
+    // SAFETY: the address is valid for the call.
+    let code = device.within(|| unsafe { raw::cuMemAlloc_v2(&raw mut ptr, bytes) });
+    device_block(code, ptr, bytes, Allocation::Plain(device))
+}
+
+fn device_block(
+    code: raw::Code,
+    ptr: CUdeviceptr,
+    bytes: usize,
+    allocation: Allocation,
+) -> Result<Box<Block>, raw::Code> {
+    if code != 0 {
+        return Err(code);
+    }
+    let base = NonNull::new(ptr::with_exposed_provenance_mut(ptr as usize)).ok_or(raw::OUT_OF_MEMORY)?;
+    Ok(Block::new(Place::Device, base, bytes, Storage::Driver(allocation)))
+}
+
+fn pinned(device: &'static CudaDevice, bytes: usize) -> Result<Box<Block>, raw::Code> {
+    let mut ptr = ptr::null_mut();
+    // SAFETY: the address is valid for the call.
+    let code = device.within(|| unsafe { raw::cuMemHostAlloc(&raw mut ptr, bytes, raw::HOST_ALLOC_PORTABLE) });
+    if code != 0 {
+        return Err(code);
+    }
+    let base = NonNull::new(ptr.cast::<u8>()).ok_or(raw::OUT_OF_MEMORY)?;
+    // Host memory is initialised once, and stays so.
+    // SAFETY: the driver gave `bytes` bytes, which nobody else has.
+    unsafe { base.as_ptr().write_bytes(0, bytes) };
+    Ok(Block::new(Place::Host, base, bytes, Storage::Driver(Allocation::Pinned(device))))
+}

@@ -165,7 +165,8 @@ impl CpuDevice {
     fn new(chaos: Result<Option<u64>, Error>) -> CpuDevice {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         CpuDevice {
-            threads: number("ESCROW_CPU_THREADS", 1).map(|n| n.map_or(cores, |n| n as usize)),
+            threads: number("ESCROW_CPU_THREADS", 1)
+                .map(|n| n.map_or(cores, |n| usize::try_from(n).unwrap_or(cores).min(cores))),
             chaos: chaos.map(|seed| seed.map(Scheduler::new)),
             free: Mutex::new(Vec::new()),
             kept: AtomicUsize::new(0),

@@ -11,7 +11,7 @@ use crate::region::{Region, byte_len};
 use crate::tag::StreamTag;
 
 macro_rules! pointer {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident, $any_device:literal) => {
         $(#[$doc])*
         pub struct $name<T> {
             ptr: *mut T,
@@ -48,7 +48,8 @@ macro_rules! pointer {
                     let _ = block.into_raw();
                     return Err(Error::Length { op: Operation::Pointer, dst: len, src: held });
                 }
-                if !Arc::ptr_eq(block.device(), &ctx.device().0) {
+                // Host memory is that of all devices of its kind.
+                if !$any_device && !Arc::ptr_eq(block.device(), &ctx.device().0) {
                     let _ = block.into_raw();
                     return Err(Error::WrongDevice { op: Operation::Pointer });
                 }
@@ -132,7 +133,7 @@ pointer! {
     /// # Ok(()) }
     /// ```
     #[must_use = "a pointer from `take_ptr` is the only way to the memory: without `from_ptr` it leaks"]
-    HostPtr
+    HostPtr, true
 }
 
 pointer! {
@@ -165,7 +166,7 @@ pointer! {
     /// }
     /// ```
     #[must_use = "a pointer from `take_ptr` is the only way to the memory: without `from_ptr` it leaks"]
-    DevicePtr
+    DevicePtr, false
 }
 
 impl<T> DevicePtr<T> {

@@ -38,12 +38,6 @@ impl std::fmt::Debug for Candidate<'_> {
     }
 }
 
-impl Candidate<'_> {
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-}
-
 /// Address and length of an operand that belongs to the stream it was admitted to.
 #[derive(Clone, Copy)]
 pub(crate) struct Admitted {

@@ -183,6 +183,10 @@ fn bad_input_is_refused_and_nothing_is_lost() {
         pieces.reverse();
         let host = HostBuffer::rejoin(pieces).unwrap();
         assert_eq!(host[..], [7; 5]);
+        // All elements, and still not alone.
+        let (all, none) = host.into_split_at(5).unwrap();
+        let Err(Fault { error: Error::Piece, value: all }) = all.take_ptr() else { panic!("a piece") };
+        let host = HostBuffer::rejoin([all, none]).unwrap();
         let ptr = host.take_ptr().unwrap();
         // SAFETY: the first call is refused and takes nothing; the second takes back what was taken above.
         unsafe {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::cpu::Event;
 use crate::device::CpuDevice;
 use crate::error::Error;
+pub(crate) use crate::error::Memory as Place;
 
 /// Every block starts at a multiple of this, so that vector code and symmetric copies run at full speed.
 const BLOCK_ALIGN: usize = 64;
@@ -15,22 +16,6 @@ const BLOCK_ALIGN: usize = 64;
 /// What the bytes of freed and never-written memory read as under chaos: a NaN as `f32` and `f64`, far from any
 /// usual integer.
 const POISON: u8 = 0xFF;
-
-/// Which of a device's memories a block is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Host,
-    Device,
-}
-
-impl Place {
-    fn name(self) -> &'static str {
-        match self {
-            Place::Host => "host",
-            Place::Device => "device",
-        }
-    }
-}
 
 /// One allocation, shared by all that view it.
 pub(crate) struct Block {
@@ -226,6 +211,6 @@ impl Drop for BlockRef {
 pub(crate) fn allocate(device: &Arc<CpuDevice>, place: Place, bytes: usize) -> Result<BlockRef, Error> {
     match device.take(place, bytes) {
         Some(block) => Ok(BlockRef::new(block, bytes, Arc::clone(device))),
-        None => Err(Error::OutOfMemory { place: place.name(), asked: bytes, held: device.held() }),
+        None => Err(Error::OutOfMemory { place, asked: bytes, held: device.held() }),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use crate::block::{Block, Place};
 use crate::cpu::Scheduler;
-use crate::error::Error;
+use crate::error::{Error, Setting};
 
 /// Bytes that a device keeps on its free lists; a block that would exceed it goes back to the system.
 const KEPT_BYTES: usize = 512 << 20;
@@ -137,7 +137,7 @@ fn number(name: &'static str, least: u64) -> Result<Option<u64>, Error> {
     let value = value.to_string_lossy();
     match value.parse::<u64>() {
         Ok(n) if n >= least => Ok(Some(n)),
-        _ => Err(Error::Setting {
+        _ => Err(Error::Setting(Box::new(Setting {
             name,
             value: value.into(),
             expected: if least == 0 {
@@ -145,7 +145,7 @@ fn number(name: &'static str, least: u64) -> Result<Option<u64>, Error> {
             } else {
                 "a whole number of at least 1 is expected"
             },
-        }),
+        }))),
     }
 }
 

@@ -56,6 +56,7 @@ pub(crate) struct Core {
 impl Core {
     /// Starts a stream whose copies, fills and kernels use up to `threads` threads.
     pub(crate) fn spawn(threads: usize, chaos: Option<Arc<Scheduler>>) -> Result<Arc<Core>, Error> {
+        let _ = cores(); // asked here, so that no wait is the first to ask the system
         let core = Arc::new(Core {
             queue: Queue::new(),
             threads: threads.max(1),

@@ -61,7 +61,10 @@ unsafe fn parameters(
         // SAFETY: the list has an entry for each parameter.
         let from = unsafe { params.add(i).read() };
         if from.is_null() {
-            d.complain(Finding::BadLaunch, &format!("{}: parameter {i} is a null pointer", entry.name));
+            d.complain(
+                Finding::BadLaunch,
+                &format!("{}: parameter {i}, {}, is a null pointer", entry.name, param.name),
+            );
             return Err(INVALID_VALUE);
         }
         let to = &mut bytes[param.offset as usize..][..param.size as usize];

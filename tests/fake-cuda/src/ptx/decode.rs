@@ -29,7 +29,11 @@ fn special(name: &str) -> Option<Special> {
         _ => {
             let ntid = || axis("%ntid").map(Special::Ntid);
             let nctaid = || axis("%nctaid").map(Special::Nctaid);
-            return axis("%tid").map(Special::Tid).or_else(ntid).or_else(|| axis("%ctaid").map(Special::Ctaid)).or_else(nctaid);
+            return axis("%tid")
+                .map(Special::Tid)
+                .or_else(ntid)
+                .or_else(|| axis("%ctaid").map(Special::Ctaid))
+                .or_else(nctaid);
         }
     })
 }
@@ -83,7 +87,7 @@ impl Decoder<'_, '_> {
                 Some(special) => Ok(Arg::Special(special)),
                 None => match self.name(&w)? {
                     Name::Reg(reg) => Ok(Arg::Reg(reg)),
-                    Name::At(_, at) => Ok(Arg::Imm(at)),
+                    Name::At(at) => Ok(Arg::Imm(at)),
                 },
             },
             Token::Punct(c) => Err(format!("line {line}: expected an operand, found `{c}`")),
@@ -203,10 +207,68 @@ fn binary(name: &str, mods: &[&str], ty: Ty) -> Option<Binary> {
 
 /// Modifiers that change nothing here, or only how exact a result must be.
 const HARMLESS: [&str; 62] = [
-    "rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "ftz", "approx", "full", "sat", "lo", "hi", "wide", "uni", "sync", "aligned",
-    "global", "shared", "shared::cta", "local", "param", "const", "to", "v2", "v4", "volatile", "relaxed", "acquire", "release", "acq_rel",
-    "weak", "gpu", "sys", "cta", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1::no_allocate", "up", "down", "bfly", "idx", "all",
-    "any", "ballot", "add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec",
+    "rn",
+    "rz",
+    "rm",
+    "rp",
+    "rni",
+    "rzi",
+    "rmi",
+    "rpi",
+    "ftz",
+    "approx",
+    "full",
+    "sat",
+    "lo",
+    "hi",
+    "wide",
+    "uni",
+    "sync",
+    "aligned",
+    "global",
+    "shared",
+    "shared::cta",
+    "local",
+    "param",
+    "const",
+    "to",
+    "v2",
+    "v4",
+    "volatile",
+    "relaxed",
+    "acquire",
+    "release",
+    "acq_rel",
+    "weak",
+    "gpu",
+    "sys",
+    "cta",
+    "nc",
+    "ca",
+    "cg",
+    "cs",
+    "lu",
+    "cv",
+    "wb",
+    "wt",
+    "L1::no_allocate",
+    "up",
+    "down",
+    "bfly",
+    "idx",
+    "all",
+    "any",
+    "ballot",
+    "add",
+    "min",
+    "max",
+    "and",
+    "or",
+    "xor",
+    "exch",
+    "cas",
+    "inc",
+    "dec",
 ];
 
 /// Decodes the instruction that comes next.
@@ -220,7 +282,11 @@ pub(super) fn decode(r: &mut Reader<'_>, scope: &Scope, labels: &Labels, entry: 
     let types: Vec<Ty> = mods.iter().filter_map(|m| Ty::parse(m)).collect();
     let ty = types.first().copied().unwrap_or(Ty::B32);
     let known = |m: &&&str| !HARMLESS.contains(m) && Ty::parse(m).is_none() && compare(m).is_none();
-    if mods.iter().filter(known).any(|_| !matches!(name, "lop3" | "shf" | "membar" | "fence" | "bar" | "barrier" | "setp" | "prefetch")) {
+    if mods
+        .iter()
+        .filter(known)
+        .any(|_| !matches!(name, "lop3" | "shf" | "membar" | "fence" | "bar" | "barrier" | "setp" | "prefetch"))
+    {
         return Err(unknown());
     }
     if mods.iter().any(|m| matches!(*m, "acquire" | "release" | "acq_rel")) {
@@ -277,7 +343,9 @@ pub(super) fn decode(r: &mut Reader<'_>, scope: &Scope, labels: &Labels, entry: 
             ternary(&mut d, op, ty)?
         }
         "lop3" => {
-            let Op::Ternary(_, ty, dst, a, b, c) = ternary(&mut d, Ternary::Lop3(0), ty)? else { return Err(unknown()) };
+            let Op::Ternary(_, ty, dst, a, b, c) = ternary(&mut d, Ternary::Lop3(0), ty)? else {
+                return Err(unknown());
+            };
             match d.next_arg(Ty::U32)? {
                 Arg::Imm(table) => Op::Ternary(Ternary::Lop3(table as u8), ty, dst, a, b, c),
                 _ => return Err(unknown()),

@@ -37,7 +37,7 @@ fn strip(text: &str) -> String {
         rest = &rest[end..];
     }
     out.push_str(rest);
-    let debug = |line: &str| [".loc", ".file"].iter().any(|d| line.trim_start().starts_with(d));
+    let debug = |line: &str| matches!(line.split_whitespace().next(), Some(".loc" | ".file"));
     out.lines().flat_map(|line| [if debug(line) { "" } else { line }, "\n"]).collect()
 }
 
@@ -85,7 +85,11 @@ pub(super) fn lex(text: &str) -> Result<Vec<Spot>, String> {
             tokens.push((token, line));
             rest = &rest[end..];
         } else if word(c) {
-            let end = rest.find(|c: char| !word(c)).unwrap_or(rest.len());
+            let mut end = rest.find(|c: char| !word(c)).unwrap_or(rest.len());
+            // `shared::cta`, `L1::no_allocate`.
+            while rest[end..].starts_with("::") {
+                end += 2 + rest[end + 2..].find(|c: char| !word(c)).unwrap_or(rest.len() - end - 2);
+            }
             tokens.push((Token::Word(rest[..end].to_owned()), line));
             rest = &rest[end..];
         } else {

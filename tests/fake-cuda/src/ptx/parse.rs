@@ -10,8 +10,8 @@ use super::lex::{Spot, Token, lex};
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Name {
     Reg(Reg),
-    /// An offset in a memory.
-    At(Space, u64),
+    /// An offset in the memory that it was declared for.
+    At(u64),
 }
 
 /// Reads tokens.
@@ -148,7 +148,7 @@ impl Scope {
         }
         let at = self.shared.next_multiple_of(v.align);
         self.shared = at + v.size;
-        self.names.insert(v.name, Name::At(Space::Shared, at));
+        self.names.insert(v.name, Name::At(at));
     }
 
     /// `.reg .b32 %r<10>;`, `.reg .pred %p, %q;`
@@ -221,7 +221,7 @@ fn body(r: &mut Reader<'_>, entry: &mut Entry, scope: &mut Scope) -> Result<(), 
                 } else {
                     let at = scope.local.next_multiple_of(v.align);
                     scope.local = at + v.size;
-                    scope.names.insert(v.name, Name::At(Space::Local, at));
+                    scope.names.insert(v.name, Name::At(at));
                 }
                 r.expect(';')?;
             }
@@ -239,7 +239,7 @@ fn body(r: &mut Reader<'_>, entry: &mut Entry, scope: &mut Scope) -> Result<(), 
     }
     let dynamic_at = scope.shared.next_multiple_of(16);
     for name in std::mem::take(&mut scope.dynamic) {
-        scope.names.insert(name, Name::At(Space::Shared, dynamic_at));
+        scope.names.insert(name, Name::At(dynamic_at));
     }
     let end = r.at;
     for item in raw {
@@ -265,7 +265,12 @@ fn body(r: &mut Reader<'_>, entry: &mut Entry, scope: &mut Scope) -> Result<(), 
 /// A kernel behind `.entry`.
 fn entry(r: &mut Reader<'_>, shared: &Scope) -> Result<Entry, String> {
     let mut entry = Entry { name: r.word()?, max_threads: 1024, ..Entry::default() };
-    let mut scope = Scope { names: shared.names.clone(), shared: shared.shared, dynamic: shared.dynamic.clone(), ..Scope::default() };
+    let mut scope = Scope {
+        names: shared.names.clone(),
+        shared: shared.shared,
+        dynamic: shared.dynamic.clone(),
+        ..Scope::default()
+    };
     if r.eat('(') {
         while !r.eat(')') {
             if !r.eat_word(".param") {
@@ -274,7 +279,7 @@ fn entry(r: &mut Reader<'_>, shared: &Scope) -> Result<Entry, String> {
             let v = variable(r)?;
             let offset = u64::from(entry.param_bytes).next_multiple_of(v.align);
             entry.param_bytes = (offset + v.size) as u32;
-            scope.names.insert(v.name.clone(), Name::At(Space::Param, offset));
+            scope.names.insert(v.name.clone(), Name::At(offset));
             entry.params.push(Param { name: v.name, offset: offset as u32, size: v.size as u32 });
             r.eat(',');
         }

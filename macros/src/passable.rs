@@ -422,6 +422,9 @@ impl Slot<'_> {
     fn len(&self, p: &TokenStream) -> Option<TokenStream> {
         let path = &self.field.device.len_of.as_ref()?.path;
         let span = path[0].span();
-        Some(quote_spanned!(span=> #p::span_len(&self #(.#path)*)))
+        // `offset_of!` sees fields only: a `Deref` on the way could answer differently each time.
+        Some(quote_spanned! {span=>
+            { let _ = ::core::mem::offset_of!(Self, #(#path).*); #p::span_len(&self #(.#path)*) }
+        })
     }
 }

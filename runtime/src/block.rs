@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 
 use crate::device::Device;
-use crate::stream::Event;
 use crate::error::Error;
+use crate::error::Memory;
+use crate::stream::Event;
 
 /// Every block starts at a multiple of this, so that vector code and symmetric copies run at full speed.
 const BLOCK_ALIGN: usize = 64;
@@ -28,11 +29,11 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    pub(crate) fn name(self) -> &'static str {
+    /// As errors name it.
+    pub(crate) fn memory(self) -> Memory {
         match self {
-            Place::Host => "host",
-            Place::Device => "device",
-            Place::Lent => "lent",
+            Place::Device => Memory::Device,
+            Place::Host | Place::Lent => Memory::Host,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::error::{Error, Fault, Operation};
 use crate::handoff::Handoff;
 use crate::host::HostBuffer;
 use crate::operand::{CopySrc, SameStream};
-use crate::region::Region;
+use crate::region::{Region, admit};
 use crate::stream::{Stream, not_on_worker};
 use crate::tag::{Dyn, StreamTag};
 use crate::wait::{Flight, Recorded};
@@ -285,11 +285,13 @@ impl<S: StreamTag> DeviceContext<S> {
         R::Elem: Init,
         R::Tag: SameStream<S>,
     {
-        let made = self.raw_buffer::<R::Elem>(src.candidate().len()).and_then(|dev| {
-            copy::enqueue::<R::Elem, S>(self, dev.operand(), src.candidate(), src.count())?;
-            Ok(dev)
-        });
-        let out = src.settle(self);
+        let made = admit(Operation::Copy, self.stream(), src.candidate())
+            .and_then(|src| self.raw_buffer::<R::Elem>(src.len))
+            .and_then(|dev| {
+                copy::enqueue::<R::Elem, S>(self, dev.operand(), src.candidate(), src.count())?;
+                Ok(dev)
+            });
+        let out = src.settle(self, made.is_ok());
         match made {
             Ok(dev) => Ok(R::with(dev, out)),
             Err(error) => Err(Fault { error, value: out }),
@@ -329,13 +331,13 @@ impl<S: StreamTag> DeviceContext<S> {
             if !values.is_on(self) {
                 return Err(Error::WrongStream { op: Operation::Handoff });
             }
-            if self.is_same_stream(to) {
-                return Ok(()); // no edge from a stream to itself
+            if self.is_same_stream(to) || values.is_idle() {
+                return Ok(()); // nothing to come after
             }
             to.stream.wait_for(Operation::Handoff, self.stream.event()?)
         };
         match edge() {
-            // SAFETY: all values are on this stream (`is_on`), and `to` now comes after it.
+            // SAFETY: all values are on this stream (`is_on`), and `to` now comes after it, or nothing is pending on them.
             Ok(()) => Ok(unsafe { values.retag(to) }),
             Err(error) => Err(Fault { error, value: values }),
         }
@@ -393,6 +395,12 @@ impl<S: StreamTag> DeviceContext<S> {
     pub fn synchronize<V: Flight<S>>(&self, values: V) -> Result<V::Landed, Fault<V>> {
         if !values.is_on(self) {
             return Err(Fault { error: Error::WrongStream { op: Operation::Wait }, value: values });
+        }
+        if values.is_idle()
+            && let Ok(()) = not_on_worker(Operation::Wait)
+        {
+            // SAFETY: no operation was enqueued on any of the values.
+            return Ok(unsafe { values.land() });
         }
         match self.stream.synchronize(Operation::Wait) {
             // SAFETY: all values are on this stream (`is_on`), and it has just passed all that was enqueued.

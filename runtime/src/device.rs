@@ -41,8 +41,7 @@ impl Device {
     /// assert_ne!(Device::cpu(), Device::cpu_chaos(1));
     /// ```
     pub fn cpu() -> Device {
-        static CPU: LazyLock<Device> =
-            LazyLock::new(|| Device(Kind::Cpu(Arc::new(CpuDevice::from_environment()))));
+        static CPU: LazyLock<Device> = LazyLock::new(|| Device(Kind::Cpu(Arc::new(CpuDevice::from_environment()))));
         CPU.clone()
     }
 

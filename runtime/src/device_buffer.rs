@@ -566,7 +566,7 @@ impl<T: DType, S: StreamTag> DeviceBuffer<MaybeUninit<T>, S> {
         R::Tag: SameStream<S>,
     {
         let done = copy::enqueue::<T, S>(self.context(), self.operand(), src.candidate(), src.count());
-        let out = src.settle(self.context());
+        let out = src.settle(self.context(), done.is_ok());
         match done {
             Ok(()) => Ok(R::with(self.with_state(), out)),
             Err(error) => Err(Fault { error, value: R::with(self, out) }),

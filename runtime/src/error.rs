@@ -193,8 +193,8 @@ pub enum Error {
         "out of {place} memory: {asked} bytes were asked for, {held} bytes are held by this device's buffers; drop buffers, or call `Device::trim`"
     )]
     OutOfMemory {
-        /// `host` or `device`.
-        place: &'static str,
+        /// Which memory.
+        place: Memory,
         /// Bytes asked for.
         asked: usize,
         /// Bytes in live buffers, and in dropped ones that a stream has not passed yet.
@@ -234,15 +234,8 @@ pub enum Error {
         bits: u32,
     },
     /// An environment variable has a value that cannot be used.
-    #[error("{name}={value:?} is not usable: {expected}")]
-    Setting {
-        /// The variable.
-        name: &'static str,
-        /// Its value.
-        value: Box<str>,
-        /// What would be accepted.
-        expected: &'static str,
-    },
+    #[error("{}={:?} is not usable: {}", .0.name, .0.value, .0.expected)]
+    Setting(Box<Setting>),
     /// The system gave no thread for a stream.
     #[error("no thread could be started for a stream: {0}")]
     Thread(Arc<std::io::Error>),
@@ -274,6 +267,51 @@ fn driver_text(code: i32) -> String {
         let _ = code;
         String::new()
     }
+}
+
+/// The memories of a device.
+///
+/// ```
+/// assert_eq!(escrow::Memory::Host.to_string(), "host");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Memory {
+    /// Pinned host memory.
+    Host,
+    /// Device memory.
+    Device,
+}
+
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Memory::Host => "host",
+            Memory::Device => "device",
+        })
+    }
+}
+
+/// An environment variable that cannot be used.
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, Error};
+/// // With ESCROW_CPU_THREADS=many in the environment:
+/// match DeviceContext::new(Device::cpu()) {
+///     Ok(_) => {}
+///     Err(Error::Setting(setting)) => eprintln!("{} should be: {}", setting.name, setting.expected),
+///     Err(error) => eprintln!("{error}"),
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Setting {
+    /// The variable.
+    pub name: &'static str,
+    /// Its value.
+    pub value: Box<str>,
+    /// What would be accepted.
+    pub expected: &'static str,
 }
 
 /// Why a stream failed. The first failure of a stream stays for good.

@@ -89,11 +89,25 @@ impl<T: DType, S: StreamTag> HostMemory for HostBuffer<T, S> {
 pub struct InFlight<H: HostMemory> {
     region: Escrowed<H::Elem, H::Tag>,
     memory: PhantomData<H>,
+    /// No operation was enqueued on it: it is here because a call failed, and a wait gives it back at once.
+    idle: bool,
 }
 
 impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
+    /// Host memory that an operation is about to use. Until one does, it is idle.
     pub(crate) fn new(host: HostBuffer<T, S>) -> Self {
-        InFlight { region: Escrowed::new(host.into_region()), memory: PhantomData }
+        InFlight { region: Escrowed::new(host.into_region()), memory: PhantomData, idle: true }
+    }
+
+    /// Notes whether an operation was enqueued on the memory.
+    #[inline]
+    pub(crate) fn after(mut self, enqueued: bool) -> Self {
+        self.idle &= !enqueued;
+        self
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.idle
     }
 
     #[inline]
@@ -106,7 +120,8 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
     /// # Safety
     /// `ctx`'s stream comes after everything that is pending on this memory.
     pub(crate) unsafe fn retag<S2: StreamTag>(self, ctx: &DeviceContext<S2>) -> InFlight<HostBuffer<T, S2>> {
-        InFlight::new(HostBuffer::from_region(self.region.into_region().on(ctx)))
+        let enqueued = !self.idle;
+        InFlight::new(HostBuffer::from_region(self.region.into_region().on(ctx))).after(enqueued)
     }
 
     /// Gives the memory back to the host.
@@ -138,8 +153,8 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
         D::Tag: SameStream<S>,
     {
         let done = copy::enqueue::<T, S>(self.context(), dst.candidate(), self.operand(), None);
-        let out = dst.settle(self.context());
-        let value = D::with(self, out);
+        let out = dst.settle(self.context(), done.is_ok());
+        let value = D::with(self.after(done.is_ok()), out);
         match done {
             Ok(()) => Ok(value),
             Err(error) => Err(Fault { error, value }),
@@ -167,8 +182,8 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
         R::Tag: SameStream<S>,
     {
         let done = copy::enqueue::<T, S>(self.context(), self.operand(), src.candidate(), src.count());
-        let out = src.settle(self.context());
-        let value = R::with(self, out);
+        let out = src.settle(self.context(), done.is_ok());
+        let value = R::with(self.after(done.is_ok()), out);
         match done {
             Ok(()) => Ok(value),
             Err(error) => Err(Fault { error, value }),
@@ -190,7 +205,7 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
     /// As for [`HostBuffer::enqueue_fill`].
     pub fn enqueue_fill(self, value: T) -> Result<Self, Fault<Self>> {
         match copy::enqueue_fill(self.context(), self.operand(), value) {
-            Ok(()) => Ok(self),
+            Ok(()) => Ok(self.after(true)),
             Err(error) => Err(Fault { error, value: self }),
         }
     }

@@ -59,6 +59,9 @@ pub trait Handoff<S: StreamTag>: seal::Sealed<S> + Sized {
 
     #[doc(hidden)]
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool;
+    /// Whether there are values and no operation was enqueued on any of them.
+    #[doc(hidden)]
+    fn is_idle(&self) -> bool;
 
     /// # Safety
     /// All values are on one stream, and `to`'s comes after everything that it has enqueued.
@@ -73,6 +76,9 @@ impl<T, S: StreamTag> Handoff<S> for DeviceBuffer<T, S> {
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
         self.context().is_same_stream(ctx)
     }
+    fn is_idle(&self) -> bool {
+        false
+    }
     unsafe fn retag<S2: StreamTag>(self, to: &DeviceContext<S2>) -> DeviceBuffer<T, S2> {
         // SAFETY: passed on to the caller.
         unsafe { DeviceBuffer::retag(self, to) }
@@ -85,6 +91,9 @@ impl<T: DType, S: StreamTag> Handoff<S> for InFlight<HostBuffer<T, S>> {
     type To<S2: StreamTag> = InFlight<HostBuffer<T, S2>>;
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
         self.context().is_same_stream(ctx)
+    }
+    fn is_idle(&self) -> bool {
+        InFlight::is_idle(self)
     }
     unsafe fn retag<S2: StreamTag>(self, to: &DeviceContext<S2>) -> InFlight<HostBuffer<T, S2>> {
         // SAFETY: passed on to the caller.
@@ -99,6 +108,9 @@ impl<S: StreamTag, V: Handoff<S>> Handoff<S> for Vec<V> {
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
         self.iter().all(|value| value.is_on(ctx))
     }
+    fn is_idle(&self) -> bool {
+        self.iter().len() > 0 && self.iter().all(V::is_idle)
+    }
     unsafe fn retag<S2: StreamTag>(self, to: &DeviceContext<S2>) -> Vec<V::To<S2>> {
         // SAFETY: passed on to the caller.
         self.into_iter().map(|value| unsafe { value.retag(to) }).collect()
@@ -112,6 +124,9 @@ impl<S: StreamTag, V: Handoff<S>> Handoff<S> for Option<V> {
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
         self.iter().all(|value| value.is_on(ctx))
     }
+    fn is_idle(&self) -> bool {
+        self.iter().len() > 0 && self.iter().all(V::is_idle)
+    }
     unsafe fn retag<S2: StreamTag>(self, to: &DeviceContext<S2>) -> Option<V::To<S2>> {
         // SAFETY: passed on to the caller.
         self.map(|value| unsafe { value.retag(to) })
@@ -124,6 +139,9 @@ impl<S: StreamTag, V: Handoff<S>, const N: usize> Handoff<S> for [V; N] {
     type To<S2: StreamTag> = [V::To<S2>; N];
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
         self.iter().all(|value| value.is_on(ctx))
+    }
+    fn is_idle(&self) -> bool {
+        self.iter().len() > 0 && self.iter().all(V::is_idle)
     }
     unsafe fn retag<S2: StreamTag>(self, to: &DeviceContext<S2>) -> [V::To<S2>; N] {
         // SAFETY: passed on to the caller.
@@ -139,6 +157,9 @@ macro_rules! tuples {
             type To<S2: StreamTag> = ($($v::To<S2>,)+);
             fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
                 $(self.$i.is_on(ctx))&&+
+            }
+            fn is_idle(&self) -> bool {
+                $(self.$i.is_idle())&&+
             }
             unsafe fn retag<S2: StreamTag>(self, to: &DeviceContext<S2>) -> Self::To<S2> {
                 // SAFETY: passed on to the caller.

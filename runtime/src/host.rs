@@ -390,7 +390,7 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
         let flight = self.into_flight();
         // SAFETY: passed on to the caller.
         match unsafe { copy::enqueue_raw(flight.context(), flight.operand(), dst, true) } {
-            Ok(()) => Ok(flight),
+            Ok(()) => Ok(flight.after(true)),
             Err(error) => Err(Fault { error, value: flight }),
         }
     }
@@ -419,7 +419,7 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
         let flight = self.into_flight();
         // SAFETY: passed on to the caller.
         match unsafe { copy::enqueue_raw(flight.context(), flight.operand(), src.cast_mut(), false) } {
-            Ok(()) => Ok(flight),
+            Ok(()) => Ok(flight.after(true)),
             Err(error) => Err(Fault { error, value: flight }),
         }
     }

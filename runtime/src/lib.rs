@@ -58,7 +58,7 @@ pub use context::DeviceContext;
 pub use device::Device;
 pub use device_buffer::{DeviceBuffer, HostReadable};
 pub use dtype::{Bool8, DType, F8E4M3, F8E5M2, Init, PodElement};
-pub use error::{Error, Failure, Fault, Operation, Requirement};
+pub use error::{Error, Failure, Fault, Memory, Operation, Requirement, Setting};
 /// The derives: `DType` for elements of buffers, `DevicePassable` for structs that kernels take by value.
 ///
 /// ```

@@ -193,8 +193,9 @@ pub trait CopySrc: src::Sealed + Sized {
     fn count(&self) -> Option<Counted> {
         None
     }
+    /// What the call hands back, knowing whether an operation was enqueued.
     #[doc(hidden)]
-    fn settle<S: StreamTag>(self, ctx: &DeviceContext<S>) -> Self::Out<S>;
+    fn settle<S: StreamTag>(self, ctx: &DeviceContext<S>, enqueued: bool) -> Self::Out<S>;
     #[doc(hidden)]
     fn with<R, S: StreamTag>(receiver: R, out: Self::Out<S>) -> Self::With<R, S>;
 }
@@ -241,8 +242,9 @@ pub trait CopyDst: dst::Sealed + Sized {
 
     #[doc(hidden)]
     fn candidate(&self) -> Candidate<'_>;
+    /// What the call hands back, knowing whether an operation was enqueued.
     #[doc(hidden)]
-    fn settle<S: StreamTag>(self, ctx: &DeviceContext<S>) -> Self::Out<S>;
+    fn settle<S: StreamTag>(self, ctx: &DeviceContext<S>, enqueued: bool) -> Self::Out<S>;
     #[doc(hidden)]
     fn with<R, S: StreamTag>(receiver: R, out: Self::Out<S>) -> Self::With<R, S>;
 }
@@ -270,7 +272,7 @@ macro_rules! kept {
             fn candidate(&self) -> Candidate<'_> {
                 self.operand()
             }
-            fn settle<Q: StreamTag>(self, _: &DeviceContext<Q>) {}
+            fn settle<Q: StreamTag>(self, _: &DeviceContext<Q>, _: bool) {}
             fn with<R, Q: StreamTag>(receiver: R, (): ()) -> R {
                 receiver
             }
@@ -303,8 +305,8 @@ macro_rules! moved {
             fn candidate(&self) -> Candidate<'_> {
                 self.operand()
             }
-            fn settle<Q: StreamTag>(self, ctx: &DeviceContext<Q>) -> Self::Out<Q> {
-                self.take_off(ctx)
+            fn settle<Q: StreamTag>(self, ctx: &DeviceContext<Q>, enqueued: bool) -> Self::Out<Q> {
+                self.take_off(ctx).after(enqueued)
             }
             fn with<R, Q: StreamTag>(receiver: R, out: Self::Out<Q>) -> Self::With<R, Q> {
                 (receiver, out)
@@ -320,8 +322,8 @@ macro_rules! moved {
             fn candidate(&self) -> Candidate<'_> {
                 self.operand()
             }
-            fn settle<Q: StreamTag>(self, _: &DeviceContext<Q>) -> Self {
-                self
+            fn settle<Q: StreamTag>(self, _: &DeviceContext<Q>, enqueued: bool) -> Self {
+                self.after(enqueued)
             }
             fn with<R, Q: StreamTag>(receiver: R, out: Self) -> (R, Self) {
                 (receiver, out)
@@ -348,7 +350,7 @@ impl<T: DType, S: StreamTag> CopySrc for &SharedHostBuffer<T, S> {
     fn count(&self) -> Option<Counted> {
         self.block().cloned().map(Counted)
     }
-    fn settle<Q: StreamTag>(self, _: &DeviceContext<Q>) {}
+    fn settle<Q: StreamTag>(self, _: &DeviceContext<Q>, _: bool) {}
     fn with<R, Q: StreamTag>(receiver: R, (): ()) -> R {
         receiver
     }

@@ -10,7 +10,7 @@ use crate::region::{Region, byte_len};
 use crate::tag::StreamTag;
 
 macro_rules! pointer {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident, $any_device:literal) => {
         $(#[$doc])*
         pub struct $name<T> {
             ptr: *mut T,
@@ -47,7 +47,13 @@ macro_rules! pointer {
                     let _ = block.into_raw();
                     return Err(Error::Length { op: Operation::Pointer, dst: len, src: held });
                 }
-                if block.device() != ctx.device() {
+                // Host memory is that of all devices of its kind.
+                let fits = if $any_device {
+                    block.device().shares_host_memory_with(ctx.device())
+                } else {
+                    block.device() == ctx.device()
+                };
+                if !fits {
                     let _ = block.into_raw();
                     return Err(Error::WrongDevice { op: Operation::Pointer });
                 }
@@ -131,7 +137,7 @@ pointer! {
     /// # Ok(()) }
     /// ```
     #[must_use = "a pointer from `take_ptr` is the only way to the memory: without `from_ptr` it leaks"]
-    HostPtr
+    HostPtr, true
 }
 
 pointer! {
@@ -164,7 +170,7 @@ pointer! {
     /// }
     /// ```
     #[must_use = "a pointer from `take_ptr` is the only way to the memory: without `from_ptr` it leaks"]
-    DevicePtr
+    DevicePtr, false
 }
 
 impl<T> DevicePtr<T> {

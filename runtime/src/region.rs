@@ -41,15 +41,10 @@ impl std::fmt::Debug for Candidate<'_> {
     }
 }
 
-impl Candidate<'_> {
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-}
-
 /// Address and length of an operand that belongs to the stream it was admitted to.
 #[derive(Clone, Copy)]
 pub(crate) struct Admitted {
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // one memory is like the other to the CPU device
     pub(crate) place: Place,
     pub(crate) ptr: *mut u8,
     /// In elements.

@@ -190,7 +190,7 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
         D::Tag: SameStream<S>,
     {
         let done = copy::enqueue::<T, S>(self.context(), dst.candidate(), self.operand(), None);
-        let value = dst.settle(self.context());
+        let value = dst.settle(self.context(), done.is_ok());
         match done {
             Ok(()) => Ok(value),
             Err(error) => Err(Fault { error, value }),
@@ -506,7 +506,7 @@ impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, T, S> {
         R::Tag: SameStream<S>,
     {
         let done = copy::enqueue::<T, S>(self.context(), self.operand(), src.candidate(), src.count());
-        let value = src.settle(self.context());
+        let value = src.settle(self.context(), done.is_ok());
         match done {
             Ok(()) => Ok(value),
             Err(error) => Err(Fault { error, value }),

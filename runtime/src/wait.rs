@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Fault, Operation};
 use crate::flight::InFlight;
 use crate::host::HostBuffer;
-use crate::stream::Event;
+use crate::stream::{Event, not_on_worker};
 use crate::tag::{Dyn, StreamTag};
 
 mod flight {
@@ -56,6 +56,9 @@ pub trait Flight<S: StreamTag>: flight::Sealed<S> + Sized {
 
     #[doc(hidden)]
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool;
+    /// Whether there are values and no operation was enqueued on any of them.
+    #[doc(hidden)]
+    fn is_idle(&self) -> bool;
 
     /// # Safety
     /// All values are on one stream, and it has passed everything that is pending on them.
@@ -70,6 +73,9 @@ impl<T: DType, S: StreamTag> Flight<S> for InFlight<HostBuffer<T, S>> {
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
         self.context().is_same_stream(ctx)
     }
+    fn is_idle(&self) -> bool {
+        InFlight::is_idle(self)
+    }
     unsafe fn land(self) -> HostBuffer<T, S> {
         // SAFETY: passed on to the caller.
         unsafe { InFlight::land(self) }
@@ -83,6 +89,9 @@ impl<S: StreamTag> Flight<S> for () {
     fn is_on(&self, _: &DeviceContext<S>) -> bool {
         true
     }
+    fn is_idle(&self) -> bool {
+        false
+    }
     unsafe fn land(self) {}
 }
 
@@ -92,6 +101,9 @@ impl<S: StreamTag, V: Flight<S>> Flight<S> for Vec<V> {
     type Landed = Vec<V::Landed>;
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
         self.iter().all(|value| value.is_on(ctx))
+    }
+    fn is_idle(&self) -> bool {
+        self.iter().len() > 0 && self.iter().all(V::is_idle)
     }
     unsafe fn land(self) -> Vec<V::Landed> {
         // SAFETY: passed on to the caller.
@@ -106,6 +118,9 @@ impl<S: StreamTag, V: Flight<S>> Flight<S> for Option<V> {
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
         self.iter().all(|value| value.is_on(ctx))
     }
+    fn is_idle(&self) -> bool {
+        self.iter().len() > 0 && self.iter().all(V::is_idle)
+    }
     unsafe fn land(self) -> Option<V::Landed> {
         // SAFETY: passed on to the caller.
         self.map(|value| unsafe { value.land() })
@@ -118,6 +133,9 @@ impl<S: StreamTag, V: Flight<S>, const N: usize> Flight<S> for [V; N] {
     type Landed = [V::Landed; N];
     fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
         self.iter().all(|value| value.is_on(ctx))
+    }
+    fn is_idle(&self) -> bool {
+        self.iter().len() > 0 && self.iter().all(V::is_idle)
     }
     unsafe fn land(self) -> [V::Landed; N] {
         // SAFETY: passed on to the caller.
@@ -133,6 +151,9 @@ macro_rules! tuples {
             type Landed = ($($v::Landed,)+);
             fn is_on(&self, ctx: &DeviceContext<S>) -> bool {
                 $(self.$i.is_on(ctx))&&+
+            }
+            fn is_idle(&self) -> bool {
+                $(self.$i.is_idle())&&+
             }
             unsafe fn land(self) -> Self::Landed {
                 // SAFETY: passed on to the caller.
@@ -229,6 +250,12 @@ impl<V: Flight<S>, S: StreamTag> Recorded<V, S> {
     /// # Errors
     /// [`Error::StreamFailed`] if the stream failed before the point; the values come back, still in flight.
     pub fn wait(self) -> Result<V::Landed, Fault<Self>> {
+        if self.values.is_idle()
+            && let Ok(()) = not_on_worker(Operation::Wait)
+        {
+            // SAFETY: no operation was enqueued on any of the values.
+            return Ok(unsafe { self.values.land() });
+        }
         match self.event.wait(Operation::Wait) {
             // SAFETY: the values were on this stream when the event was taken (`record`), nothing was enqueued on them
             // since (they are in here), and the stream has passed the event.

@@ -1,6 +1,6 @@
 //! Single buffers: zero lengths, bad input, pieces, views and pointers. What random programs do not reach.
 
-use escrow::{DType, Device, DeviceBuffer, DeviceContext, Dyn, Error, Fault, HostBuffer, StreamTag};
+use escrow::{DType, Device, DeviceBuffer, DeviceContext, Dyn, Error, Fault, HostBuffer, Memory, StreamTag};
 
 escrow::streams! { A, B }
 
@@ -183,6 +183,10 @@ fn bad_input_is_refused_and_nothing_is_lost() {
         pieces.reverse();
         let host = HostBuffer::rejoin(pieces).unwrap();
         assert_eq!(host[..], [7; 5]);
+        // All elements, and still not alone.
+        let (all, none) = host.into_split_at(5).unwrap();
+        let Err(Fault { error: Error::Piece, value: all }) = all.take_ptr() else { panic!("a piece") };
+        let host = HostBuffer::rejoin([all, none]).unwrap();
         let ptr = host.take_ptr().unwrap();
         // SAFETY: the first call is refused and takes nothing; the second takes back what was taken above.
         unsafe {
@@ -218,9 +222,15 @@ fn sizes_that_cannot_be_are_refused() {
         }
         for len in [half, isize::MAX as usize, isize::MAX as usize - 63] {
             let host = ctx.create_host_buffer::<u8>(len);
-            assert!(matches!(host, Err(Error::OutOfMemory { place: "host", asked, .. }) if asked == len), "{len}");
+            assert!(
+                matches!(host, Err(Error::OutOfMemory { place: Memory::Host, asked, .. }) if asked == len),
+                "{len}"
+            );
             let dev = ctx.enqueue_create_buffer::<u8>(len);
-            assert!(matches!(dev, Err(Error::OutOfMemory { place: "device", asked, .. }) if asked == len), "{len}");
+            assert!(
+                matches!(dev, Err(Error::OutOfMemory { place: Memory::Device, asked, .. }) if asked == len),
+                "{len}"
+            );
         }
         // The context goes on.
         assert_eq!(ctx.enqueue_create_buffer_zeroed::<u8>(3).unwrap().to_vec().unwrap(), [0; 3]);

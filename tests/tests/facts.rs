@@ -100,8 +100,8 @@ const_assert!(size_of::<SharedHostBuffer<f32>>() <= 40);
 const_assert!(size_of::<DeviceBuffer<[u64; 20], Named>>() <= 40);
 const_assert!(size_of::<DeviceContext>() == size_of::<usize>());
 const_assert!(size_of::<Option<DeviceBuffer<f32>>>() <= 40);
-const_assert!(size_of::<Error>() <= 56);
-const_assert!(size_of::<Result<(), Error>>() <= 56);
+const_assert!(size_of::<Error>() <= 32);
+const_assert!(size_of::<Result<(), Error>>() <= 32);
 
 #[test]
 fn sizes() {

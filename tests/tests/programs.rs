@@ -36,7 +36,7 @@ unsafe extern "kernel" {
 }
 
 /// Arguments of `stencil`.
-#[derive(DevicePassable)]
+#[derive(Debug, DevicePassable)]
 pub struct Stencil<'a, S: StreamTag = Dyn> {
     /// Read.
     pub src: DeviceSpan<'a, f32, S>,

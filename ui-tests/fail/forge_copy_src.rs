@@ -14,7 +14,7 @@ macro_rules! forge {
         type Tag = Tag;
         type Out<S: StreamTag> = ();
         type With<R, S: StreamTag> = R;
-        fn settle<S: StreamTag>(self, _: &DeviceContext<S>) {}
+        fn settle<S: StreamTag>(self, _: &DeviceContext<S>, _: bool) {}
         fn with<R, S: StreamTag>(receiver: R, _: ()) -> R {
             receiver
         }

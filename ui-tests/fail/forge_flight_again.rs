@@ -11,6 +11,9 @@ impl Flight<Tag> for InFlight<HostBuffer<f32, Tag>> { //~ E0119
     fn is_on(&self, _: &DeviceContext<Tag>) -> bool {
         true
     }
+    fn is_idle(&self) -> bool {
+        true
+    }
     unsafe fn land(self) -> HostBuffer<u64, Tag> {
         loop {}
     }
@@ -19,6 +22,9 @@ impl Flight<Tag> for InFlight<HostBuffer<f32, Tag>> { //~ E0119
 impl Flight<Tag> for () { //~ E0119
     type Landed = HostBuffer<u64, Tag>;
     fn is_on(&self, _: &DeviceContext<Tag>) -> bool {
+        true
+    }
+    fn is_idle(&self) -> bool {
         true
     }
     unsafe fn land(self) -> HostBuffer<u64, Tag> {

@@ -12,6 +12,9 @@ macro_rules! forge {
         fn is_on(&self, _: &DeviceContext<Tag>) -> bool {
             true
         }
+        fn is_idle(&self) -> bool {
+            true
+        }
         unsafe fn land(self) -> $landed {
             loop {}
         }

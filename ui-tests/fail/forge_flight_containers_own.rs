@@ -14,6 +14,9 @@ macro_rules! forge {
         fn is_on(&self, _: &DeviceContext<Tag>) -> bool {
             true
         }
+        fn is_idle(&self) -> bool {
+            true
+        }
         unsafe fn land(self) {}
     };
 }

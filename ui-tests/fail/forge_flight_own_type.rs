@@ -13,6 +13,9 @@ impl Flight<Tag> for Mine { //~ E0277
     fn is_on(&self, _: &DeviceContext<Tag>) -> bool {
         true
     }
+    fn is_idle(&self) -> bool {
+        true
+    }
     unsafe fn land(self) -> Self::Landed {
         loop {}
     }
@@ -21,6 +24,9 @@ impl Flight<Tag> for Mine { //~ E0277
 impl<S: StreamTag> Flight<S> for Tag { //~ E0277
     type Landed = ();
     fn is_on(&self, _: &DeviceContext<S>) -> bool {
+        true
+    }
+    fn is_idle(&self) -> bool {
         true
     }
     unsafe fn land(self) {}

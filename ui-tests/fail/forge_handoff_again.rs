@@ -11,6 +11,9 @@ impl Handoff<Tag> for DeviceBuffer<f32, Tag> { //~ E0119
     fn is_on(&self, _: &DeviceContext<Tag>) -> bool {
         true
     }
+    fn is_idle(&self) -> bool {
+        true
+    }
     unsafe fn retag<S2: StreamTag>(self, _: &DeviceContext<S2>) -> Self::To<S2> {
         loop {}
     }

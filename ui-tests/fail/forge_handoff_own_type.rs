@@ -13,6 +13,9 @@ impl Handoff<Tag> for Mine { //~ E0277
     fn is_on(&self, _: &DeviceContext<Tag>) -> bool {
         true
     }
+    fn is_idle(&self) -> bool {
+        true
+    }
     unsafe fn retag<S2: StreamTag>(self, _: &DeviceContext<S2>) -> Self::To<S2> {
         loop {}
     }
@@ -21,6 +24,9 @@ impl Handoff<Tag> for Mine { //~ E0277
 impl<S: StreamTag> Handoff<S> for Tag { //~ E0277
     type To<S2: StreamTag> = ();
     fn is_on(&self, _: &DeviceContext<S>) -> bool {
+        true
+    }
+    fn is_idle(&self) -> bool {
         true
     }
     unsafe fn retag<S2: StreamTag>(self, _: &DeviceContext<S2>) {}

@@ -12,6 +12,9 @@ macro_rules! forge {
         fn is_on(&self, _: &DeviceContext<Tag>) -> bool {
             true
         }
+        fn is_idle(&self) -> bool {
+            true
+        }
         unsafe fn retag<S2: StreamTag>(self, _: &DeviceContext<S2>) -> Self::To<S2> {
             loop {}
         }

@@ -26,7 +26,7 @@ const INTERNAL: &[&str] = &[
 ];
 
 /// Who tries to implement a closed trait is told what closes it, and its hidden parts.
-const INTERNAL_OF_CLOSED: &[&str] = &["Candidate", "Sealed", "__private", "candidate"];
+const INTERNAL_OF_CLOSED: &[&str] = &["Candidate", "Sealed", "Visit", "__private", "candidate"];
 
 /// The longest first message, in lines with text, without the bounds of this library that end many.
 const MOST_LINES: usize = 12;

@@ -335,7 +335,15 @@ impl<'a> Method<'a> {
     fn len(&self, path: &SpanPath) -> TokenStream {
         let k = self.k;
         let span = path.root.span().resolved_at(Span::mixed_site());
-        quote_spanned!(span=> #k::span_len(&#path))
+        let passed = self.kernel.params.iter().find(|param| param.ident == path.root).map(|param| &param.kind);
+        let fields = &path.fields;
+        match passed {
+            // `offset_of!` sees fields only: a `Deref` on the way could answer differently each time.
+            Some(Kind::Value(ty)) if !fields.is_empty() => quote_spanned! {span=>
+                { let _ = ::core::mem::offset_of!(#ty, #(#fields).*); #k::span_len(&#path) }
+            },
+            _ => quote_spanned!(span=> #k::span_len(&#path)),
+        }
     }
 
     fn geometry(&self, call: &Ident) -> TokenStream {

@@ -1,6 +1,7 @@
 //! A stream and its worker.
 
 use std::hint::spin_loop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -55,6 +56,7 @@ pub(crate) struct Core {
 impl Core {
     /// Starts a stream whose copies, fills and kernels use up to `threads` threads.
     pub(crate) fn spawn(threads: usize, chaos: Option<Arc<Scheduler>>) -> Result<Arc<Core>, Error> {
+        let _ = cores(); // asked here, so that no wait is the first to ask the system
         let core = Arc::new(Core {
             queue: Queue::new(),
             threads: threads.max(1),
@@ -71,7 +73,7 @@ impl Core {
         let worker = Arc::clone(&core);
         thread::Builder::new()
             .name("escrow stream".to_owned())
-            .spawn(move || worker.work())
+            .spawn(move || worker.live())
             .map_err(|error| Error::Thread(Arc::new(error)))?;
         if let Some(chaos) = &core.chaos {
             chaos.join(&core);
@@ -241,8 +243,15 @@ impl Core {
         if self.failed_at.load(Ordering::Acquire) <= number { self.failure.get() } else { None }
     }
 
-    /// The worker's life.
-    fn work(self: Arc<Core>) {
+    /// The worker's life. Bodies are caught, so what ends it early is a mistake in here; then nothing is left that could
+    /// pass what others wait for, and they must not wait for ever.
+    fn live(self: Arc<Core>) {
+        if catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
+            std::process::abort();
+        }
+    }
+
+    fn work(self: &Arc<Core>) {
         become_worker();
         while self.await_work() {
             // SAFETY: this is the stream's one worker, and it holds one item at a time.
@@ -269,7 +278,7 @@ impl Core {
         }
         self.sweep();
         if let Some(chaos) = &self.chaos {
-            chaos.leave(&self);
+            chaos.leave(self);
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::chaos::Scheduler;
 use crate::block::{Block, Place};
-use crate::error::Error;
+use crate::error::{Error, Setting};
 use crate::free_list::{FreeList, size_class};
 
 /// A whole number at least `least` from the environment; `None` if the variable is not set.
@@ -13,7 +13,7 @@ fn number(name: &'static str, least: u64) -> Result<Option<u64>, Error> {
     let value = value.to_string_lossy();
     match value.parse::<u64>() {
         Ok(n) if n >= least => Ok(Some(n)),
-        _ => Err(Error::Setting {
+        _ => Err(Error::Setting(Box::new(Setting {
             name,
             value: value.into(),
             expected: if least == 0 {
@@ -21,7 +21,7 @@ fn number(name: &'static str, least: u64) -> Result<Option<u64>, Error> {
             } else {
                 "a whole number of at least 1 is expected"
             },
-        }),
+        }))),
     }
 }
 
@@ -47,7 +47,8 @@ impl CpuDevice {
     fn with(chaos: Result<Option<u64>, Error>) -> CpuDevice {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         CpuDevice {
-            threads: number("ESCROW_CPU_THREADS", 1).map(|n| n.map_or(cores, |n| n as usize)),
+            threads: number("ESCROW_CPU_THREADS", 1)
+                .map(|n| n.map_or(cores, |n| usize::try_from(n).unwrap_or(cores).min(cores))),
             chaos: chaos.map(|seed| seed.map(Scheduler::new)),
             free: FreeList::new(),
         }
@@ -67,7 +68,7 @@ impl CpuDevice {
 
     /// A block that nobody uses, of at least `bytes` bytes.
     pub(crate) fn take(&self, place: Place, bytes: usize) -> Result<Box<Block>, Error> {
-        let no_memory = || Error::OutOfMemory { place: place.name(), asked: bytes, held: self.free.held() };
+        let no_memory = || Error::OutOfMemory { place: place.memory(), asked: bytes, held: self.free.held() };
         let class = size_class(bytes).ok_or_else(no_memory)?;
         if let Some(block) = self.free.take(place, class) {
             return Ok(block);

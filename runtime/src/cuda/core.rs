@@ -101,15 +101,15 @@ impl Core {
         // SAFETY: in each arm the operands are what the call takes them for (`Admitted::place`), and stay valid by this
         // function's contract.
         let code = match (dst.place, src.place) {
-            (Place::Device, Place::Device) => self.device.call(|| unsafe {
-                raw::cuMemcpyDtoDAsync_v2(address(to), address(from), bytes, self.raw)
-            }),
-            (Place::Device, Place::Host) => self
-                .device
-                .call(|| unsafe { raw::cuMemcpyHtoDAsync_v2(address(to), from.cast(), bytes, self.raw) }),
-            (Place::Host, Place::Device) => self
-                .device
-                .call(|| unsafe { raw::cuMemcpyDtoHAsync_v2(to.cast(), address(from), bytes, self.raw) }),
+            (Place::Device, Place::Device) => {
+                self.device.call(|| unsafe { raw::cuMemcpyDtoDAsync_v2(address(to), address(from), bytes, self.raw) })
+            }
+            (Place::Device, Place::Host) => {
+                self.device.call(|| unsafe { raw::cuMemcpyHtoDAsync_v2(address(to), from.cast(), bytes, self.raw) })
+            }
+            (Place::Host, Place::Device) => {
+                self.device.call(|| unsafe { raw::cuMemcpyDtoHAsync_v2(to.cast(), address(from), bytes, self.raw) })
+            }
             (Place::Host, Place::Host) => {
                 self.device.call(|| unsafe { raw::cuMemcpyAsync(address(to), address(from), bytes, self.raw) })
             }

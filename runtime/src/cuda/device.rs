@@ -140,7 +140,10 @@ impl CudaDevice {
         }
         let mut event = ptr::null_mut();
         // SAFETY: the address is valid for the call.
-        check(Operation::Record, self.within(|| unsafe { raw::cuEventCreate(&raw mut event, raw::EVENT_DISABLE_TIMING) }))?;
+        check(
+            Operation::Record,
+            self.within(|| unsafe { raw::cuEventCreate(&raw mut event, raw::EVENT_DISABLE_TIMING) }),
+        )?;
         Ok(event)
     }
 

@@ -59,7 +59,7 @@ pub(super) fn take(
     place: Place,
     bytes: usize,
 ) -> Result<Box<Block>, Error> {
-    let no_memory = || Error::OutOfMemory { place: place.name(), asked: bytes, held: device.free.held() };
+    let no_memory = || Error::OutOfMemory { place: place.memory(), asked: bytes, held: device.free.held() };
     let pooled = place == Place::Device && device.has_pools();
     let class = if pooled { bytes } else { size_class(bytes).ok_or_else(no_memory)? };
     if !pooled && let Some(block) = device.free.take(place, class) {

@@ -24,7 +24,8 @@ use crate::error::{Error, Operation};
 pub(crate) fn error_text(code: i32) -> String {
     let (mut name, mut text) = (ptr::null(), ptr::null());
     // SAFETY: both functions only write the address of a constant text, or null.
-    let known = unsafe { raw::cuGetErrorName(code, &raw mut name) == 0 && raw::cuGetErrorString(code, &raw mut text) == 0 };
+    let known =
+        unsafe { raw::cuGetErrorName(code, &raw mut name) == 0 && raw::cuGetErrorString(code, &raw mut text) == 0 };
     if !known || name.is_null() || text.is_null() {
         return String::new();
     }

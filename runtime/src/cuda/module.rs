@@ -3,9 +3,9 @@
 use std::ffi::CString;
 use std::ptr;
 
+use super::check;
 use super::device::{CudaDevice, lock};
 use super::raw::{self, CUfunction, CUmodule};
-use super::check;
 use crate::device::{Device, Kind};
 use crate::error::{Error, Operation};
 
@@ -47,8 +47,7 @@ impl Module {
         let c_name = CString::new(name).map_err(|_| Error::Driver { op: OP, code: 1 })?;
         let mut function = ptr::null_mut();
         // SAFETY: the module lives, the name ends in a zero, and the address is valid for the call.
-        let code =
-            device.within(|| unsafe { raw::cuModuleGetFunction(&raw mut function, self.raw, c_name.as_ptr()) });
+        let code = device.within(|| unsafe { raw::cuModuleGetFunction(&raw mut function, self.raw, c_name.as_ptr()) });
         check(OP, code)?;
         self.functions.push((name.to_owned(), function));
         Ok(function)

@@ -6,8 +6,8 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 pub(crate) use cust::sys::{
-    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUmemPool_attribute, CUmemoryPool, CUmodule,
-    CUstream,
+    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUmemPool_attribute, CUmemoryPool,
+    CUmodule, CUstream,
 };
 
 /// What a driver call returned: 0 for success.
@@ -57,11 +57,8 @@ unsafe extern "C" {
     pub(crate) fn cuMemHostAlloc(ptr: *mut *mut c_void, bytes: usize, flags: c_uint) -> Code;
     pub(crate) fn cuMemFreeHost(ptr: *mut c_void) -> Code;
     pub(crate) fn cuDeviceGetDefaultMemPool(pool: *mut CUmemoryPool, device: CUdevice) -> Code;
-    pub(crate) fn cuMemPoolSetAttribute(
-        pool: CUmemoryPool,
-        attribute: CUmemPool_attribute,
-        value: *mut c_void,
-    ) -> Code;
+    pub(crate) fn cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void)
+    -> Code;
 
     pub(crate) fn cuMemcpyAsync(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize, stream: CUstream) -> Code;
     pub(crate) fn cuMemcpyHtoDAsync_v2(dst: CUdeviceptr, src: *const c_void, bytes: usize, stream: CUstream) -> Code;

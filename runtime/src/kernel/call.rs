@@ -73,11 +73,17 @@ impl<S: StreamTag> fmt::Debug for ArgCheck<'_, S> {
     }
 }
 
+mod visit {
+    // With the trait's parameter: a user's own tag would get past a plain seal.
+    pub trait Sealed<S> {}
+    impl<P: crate::kernel::DevicePassable<S>, S: crate::tag::StreamTag> Sealed<S> for P {}
+}
+
 /// A value that is passed to a kernel on a stream with tag `S`.
 ///
 /// [`DevicePassable`] under another name: a bound `P: DevicePassable<S>` would make the compiler look for
 /// `P::Body` in the bound, where it says nothing, instead of in the implementation.
-pub trait Visit<S: StreamTag> {
+pub trait Visit<S: StreamTag>: visit::Sealed<S> {
     #[allow(missing_docs)]
     fn show(&self, check: &mut ArgCheck<'_, S>) -> Result<(), Error>;
 }
@@ -347,19 +353,24 @@ pub fn dim(dim: impl Into<Dim>) -> [u32; 3] {
     dim.into().0
 }
 
+mod number {
+    pub trait Sealed {}
+}
+
 /// An integer in the launch of a declaration.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a size of a launch",
     label = "not an integer",
     note = "`grid`, `block`, `shared` and `max` take integers of any width"
 )]
-pub trait LaunchNumber {
+pub trait LaunchNumber: number::Sealed {
     /// The number; what a `u32` does not hold becomes its greatest value, which no device admits.
     fn clamp_to_u32(self) -> u32;
 }
 
 macro_rules! numbers {
     ($($ty:ident)+) => { $(
+        impl number::Sealed for $ty {}
         impl LaunchNumber for $ty {
             #[inline]
             fn clamp_to_u32(self) -> u32 {

@@ -126,6 +126,8 @@ pub(crate) struct Driver {
     pub(crate) log: Vec<String>,
     pub(crate) keep_log: bool,
     pub(crate) random: u64,
+    /// The process ends: operations are checked and move nothing.
+    pub(crate) dry: bool,
     /// The driver call that runs now.
     pub(crate) call: &'static str,
 }
@@ -166,6 +168,7 @@ impl Driver {
             log: Vec::new(),
             keep_log: false,
             random: 1,
+            dry: false,
             call: "",
         };
         driver.apply();
@@ -361,7 +364,9 @@ impl Driver {
 
     /// What comes next on `stream` comes after all that `other` has now.
     fn order_after(&mut self, stream: u64, other: u64) {
-        let Some((slot, last, clock)) = self.streams.get(other).map(|o| (o.slot, o.last, o.clock.clone())) else { return };
+        let Some((slot, last, clock)) = self.streams.get(other).map(|o| (o.slot, o.last, o.clock.clone())) else {
+            return;
+        };
         self.await_capture(stream, &Capture { stream: other, slot, serial: last, clock });
     }
 

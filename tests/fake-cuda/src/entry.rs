@@ -172,7 +172,10 @@ macro_rules! driver_calls {
             }
             $crate::entry::enter(
                 &SITE,
-                &|| [$(format!(concat!(stringify!($arg), "={:?}"), $arg)),*].join(", "),
+                &|| -> String {
+                    let all: &[String] = &[$(format!(concat!(stringify!($arg), "={:?}"), $arg)),*];
+                    all.join(", ")
+                },
                 // SAFETY: the caller of this function vouches for its pointers, see above.
                 &mut |$d: &mut $crate::session::Session| -> $crate::entry::Answer {
                     #[allow(unused_unsafe, reason = "some bodies touch no pointer")]

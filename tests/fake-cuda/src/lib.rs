@@ -16,6 +16,7 @@ mod handle;
 mod memory;
 mod module;
 mod op;
+mod ptx;
 mod report;
 mod schedule;
 mod session;

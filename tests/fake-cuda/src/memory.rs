@@ -100,7 +100,14 @@ impl Memory {
     }
 
     /// A new block with memory of its own. `None` where the system has none.
-    pub(crate) fn allocate(&mut self, len: u64, place: Place, ctx: u64, device: i32, by: Option<Access>) -> Option<u64> {
+    pub(crate) fn allocate(
+        &mut self,
+        len: u64,
+        place: Place,
+        ctx: u64,
+        device: i32,
+        by: Option<Access>,
+    ) -> Option<u64> {
         let layout = Layout::from_size_align(usize::try_from(len).ok()?, ALIGN as usize).ok()?;
         // SAFETY: the callers refuse a length of 0.
         let data = unsafe { std::alloc::alloc_zeroed(layout) }.expose_provenance();

@@ -149,19 +149,15 @@ impl Driver {
     }
 
     /// Checks and notes an access of an operation that runs now; gives the bytes.
-    pub(crate) fn touch(
-        &mut self,
-        address: u64,
-        len: u64,
-        write: bool,
-        who: Access,
-        clock: &Clock,
-    ) -> Option<*mut u8> {
+    pub(crate) fn touch(&mut self, address: u64, len: u64, write: bool, who: Access, clock: &Clock) -> Option<*mut u8> {
         let verb = if write { "writes" } else { "reads" };
         let initcheck = self.settings.initcheck;
         let Some(block) = self.memory.find_mut(address).filter(|b| len <= b.len - (address - b.base)) else {
             let kind = if self.memory.was_freed(address) { Finding::UseAfterFree } else { Finding::NotAllocated };
-            let text = format!("{} (op {}) {verb} {len} bytes at {address:#x} when it runs, and no block is there", who.call, who.serial);
+            let text = format!(
+                "{} (op {}) {verb} {len} bytes at {address:#x} when it runs, and no block is there",
+                who.call, who.serial
+            );
             self.report(kind, &text);
             return None;
         };
@@ -231,6 +227,7 @@ impl Driver {
                     event.time = Some(Instant::now());
                 }
             }
+            Kind::Launch(_) if self.dry => {}
             Kind::Launch(launch) => {
                 if let Err(code) = launch.run(self, who, &op.clock) {
                     self.fail_context(ctx, code);
@@ -251,7 +248,7 @@ impl Driver {
             End::Raw(at) => Some(std::ptr::with_exposed_provenance_mut(*at)),
             End::Bytes(_) => None,
         };
-        if let (Some(from), Some(to)) = (from, to) {
+        if let (Some(from), Some(to), false) = (from, to, self.dry) {
             // SAFETY: `touch` found both ranges in live blocks; raw memory is the caller's, who waits in the call. `copy`, since a
             // range may alias itself in a program that was reported for it.
             unsafe { std::ptr::copy(from.cast_const(), to, len as usize) };
@@ -260,7 +257,7 @@ impl Driver {
 
     fn fill(&mut self, dst: u64, pattern: u32, width: u8, count: u64, who: Access, clock: &Clock) {
         let Some(to) = self.touch(dst, count * u64::from(width), true, who, clock) else { return };
-        let count = count as usize;
+        let count = if self.dry { 0 } else { count as usize };
         // SAFETY: `touch` found the range in a live block. The call checked the address's alignment for wider elements, and
         // `write_unaligned` does not need it.
         unsafe {

@@ -49,7 +49,8 @@ impl Session {
             pump();
         }
         let limit = self.settings.pending_limit;
-        while let Some(first) = self.streams.get(stream).filter(|s| s.queue.len() > limit).and_then(|s| s.queue.front()) {
+        while let Some(first) = self.streams.get(stream).filter(|s| s.queue.len() > limit).and_then(|s| s.queue.front())
+        {
             let first = first.serial;
             self.run(stream, first);
         }
@@ -75,6 +76,14 @@ impl Session {
         }
     }
 
+    /// Runs everything.
+    pub(crate) fn run_all(&mut self) {
+        let all: Vec<_> = self.streams.iter().map(|(id, s)| (id, s.last)).collect();
+        for (stream, serial) in all {
+            self.run(stream, serial);
+        }
+    }
+
     /// Runs one operation on the way to another: a program that polls gets on, a little at each query.
     fn advance(&mut self, mut stream: u64, mut serial: u64) {
         loop {
@@ -95,7 +104,9 @@ impl Session {
             if let Some(s) = self.streams.get_mut(stream) {
                 s.busy = true;
             }
-            self.unlocked(|| entry::host_function(|| call.call()));
+            if !self.dry {
+                self.unlocked(|| entry::host_function(|| call.call()));
+            }
             if let Some(s) = self.streams.get_mut(stream) {
                 s.busy = false;
             }
@@ -170,6 +181,30 @@ impl HostCall {
     }
 }
 
+/// Checks at the end of the process what nobody waited for: two accesses are only compared once both have run.
+pub(crate) fn check_at_exit() {
+    static START: Once = Once::new();
+    START.call_once(|| {
+        // SAFETY: the function may run at any time, it takes what it needs under the driver's lock.
+        unsafe { atexit(at_exit) };
+    });
+}
+
+unsafe extern "C" {
+    fn atexit(function: extern "C" fn()) -> std::ffi::c_int;
+}
+
+extern "C" fn at_exit() {
+    // Another thread may hold the lock and never get on: then there is no check.
+    if let Some(mut session) = Session::try_open("exit")
+        && session.settings.delay.is_none()
+        && !session.streams.iter().any(|(_, s)| s.busy)
+    {
+        session.dry = true;
+        session.run_all();
+    }
+}
+
 /// Starts the thread that runs host functions which nobody waits for: a program may wait for what they do by other means.
 fn pump() {
     static START: Once = Once::new();
@@ -177,9 +212,10 @@ fn pump() {
         let work = || {
             loop {
                 std::thread::sleep(Duration::from_millis(10));
-                let mut session = Session::open("background");
+                let session = Session::open("background");
                 if session.pending_host > 0 && session.settings.delay.is_none() {
-                    let has_host = |s: &crate::driver::Stream| s.queue.iter().any(|op| matches!(op.kind, Kind::Host(_)));
+                    let has_host =
+                        |s: &crate::driver::Stream| s.queue.iter().any(|op| matches!(op.kind, Kind::Host(_)));
                     let all: Vec<_> =
                         session.streams.iter().filter(|(_, s)| has_host(s)).map(|(id, s)| (id, s.last)).collect();
                     for (stream, serial) in all {
@@ -228,7 +264,11 @@ fn background() {
             if front.is_some_and(|op| matches!(op.kind, Kind::Host(_))) {
                 // On a thread of its own: it may wait for the program, and other streams go on meanwhile.
                 session.unlocked(|| drop(std::thread::spawn(move || Session::open("background").step(pick))));
-                while session.streams.get(pick).is_some_and(|s| !s.busy && s.queue.front().is_some_and(|op| matches!(op.kind, Kind::Host(_)))) {
+                while session
+                    .streams
+                    .get(pick)
+                    .is_some_and(|s| !s.busy && s.queue.front().is_some_and(|op| matches!(op.kind, Kind::Host(_))))
+                {
                     session.unlocked(std::thread::yield_now);
                 }
             } else {

@@ -1,7 +1,7 @@
 //! The locked driver. All of its state is behind one lock, which is let go only to wait and to call host functions.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::driver::Driver;
 
@@ -22,6 +22,17 @@ impl Session {
         let mut guard = DRIVER.lock().unwrap_or_else(PoisonError::into_inner);
         guard.call = call;
         Self { guard: Some(guard), call }
+    }
+
+    /// Locks the driver unless somebody has it.
+    pub(crate) fn try_open(call: &'static str) -> Option<Self> {
+        let mut guard = match DRIVER.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        guard.call = call;
+        Some(Self { guard: Some(guard), call })
     }
 
     /// Lets go of the lock while `f` runs.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 
-use escrow::Operation::{Copy, Create, Fill, Handoff, Launch, Record, Scope, Share, Wait};
+use escrow::Operation::{Copy, Create, Fill, Handoff, Launch, Record, Share, Wait};
 use escrow::{Device, DeviceBuffer, DeviceContext, Error, Fault};
 use escrow_tests::{fail, hold, on_worker};
 
@@ -187,7 +187,7 @@ fn calls_from_a_worker_are_refused() {
     })
     .unwrap();
     let expected = vec![
-        Fill, Fill, Fill, Copy, Copy, Scope, Scope, Scope, Create, Create, Create, Create, Wait, Wait, Record, Handoff,
+        Fill, Fill, Fill, Copy, Copy, Copy, Copy, Copy, Create, Create, Create, Create, Wait, Wait, Record, Handoff,
         Handoff, Share, Share, Launch, Wait,
     ];
     // If the body panicked, its sender is gone and the stream says why.

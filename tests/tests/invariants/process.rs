@@ -46,9 +46,10 @@ fn child_reports_its_settings() {
             assert_eq!(dev.to_vec().unwrap(), [0; LEN]);
             format!("ok {name}")
         }
-        Err(Error::Setting { name, value, .. }) => {
+        Err(Error::Setting(setting)) => {
+            let (name, value) = (setting.name, &setting.value);
             // The device goes on to exist, and says the same again.
-            assert!(matches!(DeviceContext::new(Device::cpu()), Err(Error::Setting { .. })));
+            assert!(matches!(DeviceContext::new(Device::cpu()), Err(Error::Setting(_))));
             format!("bad {name} {value}")
         }
         Err(other) => panic!("{other}"),

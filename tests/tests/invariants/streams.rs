@@ -368,7 +368,8 @@ fn one_thread_unshares_host_memory() {
 
 /// 4: what was enqueued happens, also if every handle goes right after the call.
 ///
-/// Broken on purpose: in `cpu/core.rs`, `await_work` says that a closed stream has ended without a look at its queue.
+/// Broken on purpose: in `cpu/core.rs`, `await_work` looks whether the stream is closed before it looks for work: the test
+/// then never ends.
 #[test]
 fn a_stream_without_handles_finishes_its_work() {
     let ctx = cpu();

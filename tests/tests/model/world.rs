@@ -245,12 +245,13 @@ fn copy_to_other_tag<T: Elem, S: StreamTag, Q: StreamTag>(here: &mut Pool<T, S>,
         Ok(flight) => (Ok(()), flight),
         Err(Fault { error, value }) => (Err(error), value),
     };
+    let real = copy::after(&done, true, flight);
     if expect(done, (src.data.len() != dst.data.len()).then_some("Length")).is_some() && !here.failed[src.ctx] {
         dst.data.clone_from(&src.data);
         dst.lost = src.lost;
     }
     let Slot { data, lost, block, offset, well, .. } = dst;
-    here.slots.push(Slot { real: Flight(flight), data, lost, ctx: src.ctx, block, offset, well });
+    here.slots.push(Slot { real, data, lost, ctx: src.ctx, block, offset, well });
     here.slots.push(src);
 }
 

@@ -156,7 +156,9 @@ driver_calls! {
     Call cuCtxDestroy_v2(ctx: CUcontext) |d| {
         let ctx = d.context(ctx)?;
         destroy(d, ctx);
-        with_stack(|stack| drop(stack.pop_if(|top| *top == ctx)))
+        with_stack(|stack| {
+            stack.pop_if(|top| *top == ctx);
+        })
     };
 
     /// Replaces the thread's current context; NULL takes it away.

@@ -11,29 +11,29 @@ const VERSION: c_int = 13000;
 /// Attributes of every device; the rest are 0.
 fn attribute(number: c_int, ordinal: c_int, pools: bool) -> c_int {
     match number {
-        1 | 2 | 3 => 1024,                     // threads of a block, block in x, y
-        4 => 64,                               // block in z
-        5 => 0x7FFF_FFFF,                      // grid in x
-        6 | 7 => 65535,                        // grid in y, z
-        8 => 48 << 10,                         // shared memory of a block
-        9 => 64 << 10,                         // constant memory
-        10 => 32,                              // warp
-        11 => 0x7FFF_FFFF,                     // pitch
-        12 | 82 => 65536,                      // registers
-        13 | 36 => 1_000_000,                  // clocks
-        14 | 48 => 512,                        // alignments
-        16 => 4,                               // multiprocessors
+        1 | 2 | 3 => 1024,                               // threads of a block, block in x, y
+        4 => 64,                                         // block in z
+        5 => 0x7FFF_FFFF,                                // grid in x
+        6 | 7 => 65535,                                  // grid in y, z
+        8 => 48 << 10,                                   // shared memory of a block
+        9 => 64 << 10,                                   // constant memory
+        10 => 32,                                        // warp
+        11 => 0x7FFF_FFFF,                               // pitch
+        12 | 82 => 65536,                                // registers
+        13 | 36 => 1_000_000,                            // clocks
+        14 | 48 => 512,                                  // alignments
+        16 => 4,                                         // multiprocessors
         15 | 19 | 31 | 41 | 78 | 83 | 95 | 99 | 91 => 1, // overlap, maps host, concurrent, unified, priorities, managed, cooperative
-        33 => ordinal + 1,                     // bus
-        37 => 256,                             // bus width
-        38 => 1 << 20,                         // L2
-        39 => 2048,                            // threads of a multiprocessor
-        40 => 2,                               // copy engines
-        75 => 9,                               // compute capability 9.0
-        81 => 228 << 10,                       // shared memory of a multiprocessor
-        97 => 227 << 10,                       // shared memory of a block, opted in
-        106 => 32,                             // blocks of a multiprocessor
-        115 => c_int::from(pools),             // memory pools
+        33 => ordinal + 1,                               // bus
+        37 => 256,                                       // bus width
+        38 => 1 << 20,                                   // L2
+        39 => 2048,                                      // threads of a multiprocessor
+        40 => 2,                                         // copy engines
+        75 => 9,                                         // compute capability 9.0
+        81 => 228 << 10,                                 // shared memory of a multiprocessor
+        97 => 227 << 10,                                 // shared memory of a block, opted in
+        106 => 32,                                       // blocks of a multiprocessor
+        115 => c_int::from(pools),                       // memory pools
         _ => 0,
     }
 }
@@ -45,6 +45,7 @@ driver_calls! {
             return Err(INVALID_VALUE);
         }
         d.initialized = true;
+        crate::schedule::check_at_exit();
         if d.settings.delay.is_some() {
             crate::schedule::start_background();
         }

@@ -19,8 +19,7 @@ fn record(d: &mut Session, event: CUevent, stream: CUstream) -> Answer {
     }
     // The capture must be there before the operation can run, and needs its serial.
     let serial = d.enqueue(stream, Kind::Record { event });
-    let capture =
-        d.streams.get(stream).map(|s| Capture { stream, slot: s.slot, serial, clock: s.clock.clone() });
+    let capture = d.streams.get(stream).map(|s| Capture { stream, slot: s.slot, serial, clock: s.clock.clone() });
     if let Some(event) = d.events.get_mut(event) {
         event.capture = capture;
         event.time = None;

@@ -84,6 +84,15 @@ impl Device {
 
     /// The GPU with this number, through the CUDA driver.
     ///
+    /// ```
+    /// # use escrow::{Device, Error};
+    /// match Device::cuda(0) {
+    ///     Ok(gpu) => println!("{gpu}"),
+    ///     Err(Error::NoDevice { count: 0, .. }) => println!("no GPU here"),
+    ///     Err(error) => println!("{error}"),
+    /// }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::NoDevice`] if there is no such GPU, or no driver that works; [`Error::Driver`].
     #[cfg(feature = "cuda")]

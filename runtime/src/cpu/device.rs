@@ -66,6 +66,12 @@ impl CpuDevice {
         matches!(self.chaos, Ok(Some(_)))
     }
 
+    /// Bytes in live buffers and parked blocks.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.free.held()
+    }
+
     /// A block that nobody uses, of at least `bytes` bytes.
     pub(crate) fn take(&self, place: Place, bytes: usize) -> Result<Box<Block>, Error> {
         let no_memory = || Error::OutOfMemory { place: place.memory(), asked: bytes, held: self.free.held() };

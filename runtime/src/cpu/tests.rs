@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread;
 
-use super::{Core, Event, Scheduler, become_worker, is_worker, memory, team};
+use super::chaos::Scheduler;
+use super::{Core, CpuDevice, Event, become_worker, is_worker, memory, team};
 use crate::Device;
-use crate::block::{Place, allocate};
+use crate::block::{BlockRef, Place};
+use crate::device::Kind;
 use crate::error::{Error, Operation};
 use crate::op::{CpuLaunch, Op, Packed};
 
@@ -76,6 +78,16 @@ impl World {
     fn log(&self) -> Vec<u32> {
         self.log.lock().unwrap().clone()
     }
+}
+
+fn cpu(device: &Device) -> &CpuDevice {
+    let Kind::Cpu(cpu) = device.kind() else { unreachable!("a CPU device") };
+    cpu
+}
+
+/// A count of a new block.
+fn allocate(device: &Device) -> BlockRef {
+    BlockRef::new(cpu(device).take(Place::Host, 100).unwrap(), 100, device.clone())
 }
 
 fn plain() -> Arc<Core> {
@@ -187,15 +199,15 @@ fn a_failed_stream_still_waits_for_the_events_in_it() {
     second.enqueue(WHAT, world.fail()).unwrap();
     let failed = Event::of(&second);
     second.enqueue(WHAT, Op::After(Event::of(&first))).unwrap();
-    second.park(allocate(&device.0, Place::Host, 100).unwrap());
+    second.park(allocate(&device));
     failed.wait(WHAT).unwrap_err();
-    second.park(allocate(&device.0, Place::Host, 100).unwrap());
+    second.park(allocate(&device));
     assert_eq!(second.tail(), 2);
     assert!(!Event::of(&second).has_passed());
-    assert_ne!(device.0.held(), 0);
+    assert_ne!(cpu(&device).held(), 0);
     world.open();
     settled(&second).unwrap_err();
-    assert_eq!(device.0.held(), 0);
+    assert_eq!(cpu(&device).held(), 0);
     first.close();
     second.close();
 }
@@ -249,16 +261,16 @@ fn a_full_queue_blocks_enqueues_but_neither_parks_nor_queries() {
         for _ in 0..full - 1 {
             hear.recv().unwrap();
         }
-        core.park(allocate(&device.0, Place::Host, 100).unwrap());
+        core.park(allocate(&device));
         assert!(!Event::of(core).is_finished().unwrap());
         assert_eq!(core.tail(), u64::from(full));
         assert!(hear.try_recv().is_err());
-        assert_ne!(device.0.held(), 0);
+        assert_ne!(cpu(&device).held(), 0);
         world.open();
     });
     settled(&core).unwrap();
     assert_eq!(world.log(), (0..full + 500).collect::<Vec<_>>());
-    assert_eq!(device.0.held(), 0);
+    assert_eq!(cpu(&device).held(), 0);
     core.close();
 }
 
@@ -270,13 +282,13 @@ fn a_closed_stream_drains_and_lets_go() {
         let core = Core::spawn(1, seed.map(Scheduler::new)).unwrap();
         for value in 0..100 {
             core.enqueue(WHAT, world.note(value)).unwrap();
-            core.park(allocate(&device.0, Place::Device, 64).unwrap());
+            core.park(allocate(&device));
         }
         let end = Event::of(&core);
         core.close();
         end.wait(WHAT).unwrap();
         assert_eq!(world.log().len(), 100);
-        assert_eq!(device.0.held(), 0);
+        assert_eq!(cpu(&device).held(), 0);
         drop(end);
         // The worker ends by itself; it holds the last but one count.
         while Arc::strong_count(&core) > 1 {
@@ -290,16 +302,16 @@ fn what_is_parked_goes_when_it_has_been_passed_and_not_before() {
     let device = Device::cpu_chaos(0);
     let world = World::new();
     let core = plain();
-    core.park(allocate(&device.0, Place::Host, 64).unwrap());
-    assert_eq!(device.0.held(), 0, "nothing was enqueued before it");
+    core.park(allocate(&device));
+    assert_eq!(cpu(&device).held(), 0, "nothing was enqueued before it");
     core.enqueue(WHAT, world.door()).unwrap();
     let door = Event::of(&core);
-    core.park(allocate(&device.0, Place::Host, 64).unwrap());
+    core.park(allocate(&device));
     core.enqueue(WHAT, world.note(1)).unwrap();
-    assert_ne!(device.0.held(), 0);
+    assert_ne!(cpu(&device).held(), 0);
     world.open();
     door.wait(WHAT).unwrap();
-    assert_eq!(device.0.held(), 0);
+    assert_eq!(cpu(&device).held(), 0);
     core.close();
 }
 
@@ -310,9 +322,9 @@ fn a_wait_leaves_nothing_that_its_thread_parked() {
     let core = plain();
     for value in 0..3000 {
         core.enqueue(WHAT, world.note(value)).unwrap();
-        core.park(allocate(&device.0, Place::Host, 64).unwrap());
+        core.park(allocate(&device));
         settled(&core).unwrap();
-        assert_eq!(device.0.held(), 0);
+        assert_eq!(cpu(&device).held(), 0);
     }
     core.close();
 }

@@ -4,14 +4,20 @@ use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
-use syn::{Attribute, Expr, ExprPath, LitStr, Member, Path, Signature, Token, Type, Visibility};
+use syn::spanned::Spanned;
+use syn::{Attribute, Expr, ExprLit, ExprPath, Lit, LitStr, Member, Path, Signature, Token, Type, Visibility};
 
+use super::device::DeviceCode;
 use crate::valid::Faults;
 
-/// The arguments of the attribute: `pub struct Blas, crate = path`.
+/// The arguments of the attribute: `pub struct Blas, ptx = "blas.ptx", target = "sm_80", crate = path`.
 pub(crate) struct Set {
     pub(crate) vis: Visibility,
     pub(crate) ident: Ident,
+    /// The file with the device code, from the folder of the crate's `Cargo.toml` on.
+    pub(crate) ptx: Option<LitStr>,
+    /// The newest target that the file may have.
+    pub(crate) target: Option<LitStr>,
     /// The crate `escrow`.
     pub(crate) krate: Path,
 }
@@ -36,7 +42,7 @@ impl Set {
         }
         input.parse::<Token![struct]>()?;
         let ident = input.parse().map_err(|error: syn::Error| syn::Error::new(error.span(), USAGE))?;
-        let mut krate = None;
+        let (mut krate, mut ptx, mut target) = (None, None, None);
         while !input.is_empty() {
             input.parse::<Token![,]>()?;
             if input.is_empty() {
@@ -44,23 +50,42 @@ impl Set {
             }
             let key = input.call(Ident::parse_any)?;
             input.parse::<Token![=]>()?;
-            if key == "crate" {
-                let path = input.call(Path::parse_mod_style)?;
-                if krate.replace(path).is_some() {
-                    faults.push(key.span(), "`crate` is given twice");
-                }
+            let is_again = if key == "crate" {
+                krate.replace(input.call(Path::parse_mod_style)?).is_some()
             } else if key == "ptx" {
-                input.parse::<Expr>()?;
-                faults.push(key.span(), "PTX kernels need feature `cuda`, which this version does not have");
+                ptx.replace(text(input, "the path of a file, `ptx = \"blas.ptx\"`, from the folder of `Cargo.toml` on")?).is_some()
+            } else if key == "target" {
+                target.replace(text(input, "the newest target that the PTX may have, `target = \"sm_80\"`")?).is_some()
             } else {
                 return Err(syn::Error::new(
                     key.span(),
-                    format!("`{key}` is not an argument of `kernels`: there are `struct Name` and `crate = path`"),
+                    format!(
+                        "`{key}` is not an argument of `kernels`: there are `struct Name`, `ptx = \"file.ptx\"`, `target = \"sm_80\"` and `crate = path`"
+                    ),
                 ));
+            };
+            if is_again {
+                faults.push(key.span(), format!("`{key}` is given twice"));
             }
         }
+        if let (None, Some(target)) = (&ptx, &target) {
+            faults.push(target.span(), "`target` bounds the target of a PTX file, and there is none: `ptx = \"blas.ptx\"`");
+        }
         let krate = krate.unwrap_or_else(|| syn::parse_quote!(::escrow));
-        Ok(Set { vis, ident, krate })
+        Ok(Set { vis, ident, ptx, target, krate })
+    }
+}
+
+/// A string; `what` says which.
+fn text(input: ParseStream<'_>, what: &str) -> syn::Result<LitStr> {
+    // A path may come out of a `macro_rules`, in a group that nobody sees.
+    match input.parse()? {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text),
+        Expr::Group(group) => match *group.expr {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text),
+            expr => Err(syn::Error::new(expr.span(), format!("this is a string: {what}"))),
+        },
+        expr => Err(syn::Error::new(expr.span(), format!("this is a string: {what}"))),
     }
 }
 
@@ -225,6 +250,10 @@ pub(crate) struct Kernel {
     pub(crate) tag: Option<Ident>,
     pub(crate) params: Vec<Param>,
     pub(crate) cpu: Option<Cpu>,
+    /// What `#[ptx(..)]` says.
+    pub(crate) ptx: Option<Entry>,
+    /// Its entry in the PTX file, once that was compared.
+    pub(crate) device: Option<DeviceCode>,
     pub(crate) requires: Vec<Condition>,
     pub(crate) launch: Launch,
 }
@@ -264,6 +293,14 @@ pub(crate) enum Coverage {
 pub(crate) struct Cpu {
     pub(crate) single: bool,
     pub(crate) body: ExprPath,
+}
+
+/// `#[ptx(..)]`.
+pub(crate) enum Entry {
+    /// Its name in the file.
+    Named(LitStr),
+    /// `none`: it has no device code.
+    None(Span),
 }
 
 /// `#[requires(..)]`.

@@ -8,7 +8,7 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Attribute, Expr, MacroDelimiter, Meta, Token};
 
-use super::ast::{Condition, Coverage, Cpu, Launch, SpanPath, is_word};
+use super::ast::{Condition, Coverage, Cpu, Entry, Launch, SpanPath, is_word};
 use super::text;
 use crate::valid::Faults;
 
@@ -18,6 +18,7 @@ pub(crate) struct KernelAttrs {
     /// What goes to the method.
     pub(crate) others: Vec<Attribute>,
     pub(crate) cpu: Option<Cpu>,
+    pub(crate) ptx: Option<Entry>,
     pub(crate) launch: Option<Launch>,
     pub(crate) requires: Vec<Condition>,
 }
@@ -25,11 +26,15 @@ pub(crate) struct KernelAttrs {
 impl KernelAttrs {
     pub(crate) fn read(attrs: Vec<Attribute>, faults: &mut Faults) -> KernelAttrs {
         let mut read = KernelAttrs::default();
-        let (mut has_cpu, mut has_launch) = (None, None);
+        let (mut has_cpu, mut has_ptx, mut has_launch) = (None, None, None);
         for attr in attrs {
             if attr.path().is_ident("cpu") {
                 if is_first(&mut has_cpu, &attr, faults) {
                     read.cpu = arguments(&attr, "(path)", faults, cpu);
+                }
+            } else if attr.path().is_ident("ptx") {
+                if is_first(&mut has_ptx, &attr, faults) {
+                    read.ptx = arguments(&attr, "(\"name_in_the_file\")", faults, entry);
                 }
             } else if attr.path().is_ident("launch") {
                 if is_first(&mut has_launch, &attr, faults) {
@@ -140,6 +145,20 @@ fn cpu(input: ParseStream<'_>) -> syn::Result<Cpu> {
         input.parse::<Ident>()?;
     }
     Ok(Cpu { single, body: input.parse()? })
+}
+
+fn entry(input: ParseStream<'_>) -> syn::Result<Entry> {
+    let span = input.span();
+    if is_word(input, "none") {
+        input.parse::<Ident>()?;
+        return Ok(Entry::None(span));
+    }
+    input.parse().map(Entry::Named).map_err(|error| {
+        syn::Error::new(
+            error.span(),
+            "`ptx` takes the kernel's name in the PTX file, `#[ptx(\"_Z5scalefPf\")]`, or `none` for a kernel that runs on the CPU device only",
+        )
+    })
 }
 
 fn coverage(input: ParseStream<'_>) -> syn::Result<Coverage> {

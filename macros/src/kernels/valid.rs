@@ -104,6 +104,8 @@ fn read(item: Item, faults: &mut Faults) -> Kernel {
         tag,
         params,
         cpu: attrs.cpu,
+        ptx: attrs.ptx,
+        device: None,
         requires: attrs.requires,
         launch,
     }

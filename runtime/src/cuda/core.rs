@@ -121,11 +121,34 @@ impl Core {
 
     /// # Safety
     /// As for [`Stream::fill`](crate::stream::Stream::fill).
+    #[inline]
     pub(crate) unsafe fn fill<E: Copy>(self: &Arc<Self>, dst: Admitted, value: E) -> Result<(), Error> {
-        // SAFETY: elements have no padding (`DType`), so all bytes of the value are initialised.
-        let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<E>()) };
-        // SAFETY: passed on to the caller.
-        unsafe { fill::fill(self, dst, bytes) }
+        if dst.place != Place::Device {
+            self.bound_parked();
+        }
+        let (to, count, stream) = (address(dst.ptr), dst.len, self.raw);
+        // SAFETY: the value has as many bytes as the number; elements have no padding (`DType`). The memory is `count`
+        // elements for this stream to write, aligned as elements are, which may be less than the number's size: then the
+        // fill goes by bytes.
+        let code = match size_of::<E>() {
+            1 => {
+                let value = unsafe { std::mem::transmute_copy::<E, u8>(&value) };
+                self.device.call(|| unsafe { raw::cuMemsetD8Async(to, value, count, stream) })
+            }
+            2 if to.is_multiple_of(2) => {
+                let value = unsafe { std::mem::transmute_copy::<E, u16>(&value) };
+                self.device.call(|| unsafe { raw::cuMemsetD16Async(to, value, count, stream) })
+            }
+            4 if to.is_multiple_of(4) => {
+                let value = unsafe { std::mem::transmute_copy::<E, u32>(&value) };
+                self.device.call(|| unsafe { raw::cuMemsetD32Async(to, value, count, stream) })
+            }
+            size => {
+                let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size) };
+                return unsafe { fill::fill(self, dst, bytes) };
+            }
+        };
+        check(Operation::Fill, code)
     }
 
     /// Enqueues a launch.

@@ -21,8 +21,8 @@ const OP: Operation = Operation::Fill;
 const KERNEL: &str = concat!(include_str!("fill.ptx"), "\0");
 
 const BLOCK: u32 = 256;
-/// More blocks than any GPU runs at a time; each thread goes on in strides of the grid.
-const MAX_BLOCKS: u64 = 132 * 16;
+/// What a grid admits; beyond it each thread goes on in strides of the grid.
+const MAX_BLOCKS: u64 = i32::MAX as u64;
 
 /// Enqueues a fill of `dst` with copies of `element`.
 ///

@@ -1,3 +1,4 @@
 //! Shared parts of the example programs.
 
+pub mod blas;
 pub mod blur;

@@ -88,6 +88,20 @@ fn many_threads_share_a_strip() {
     compare(&blur, &mut Numbers(8), (421, 53), 4, Depth::Eight, 2.0);
 }
 
+/// To the last bit, from other code on another machine.
+#[cfg(feature = "cuda")]
+#[test]
+fn on_a_gpu() {
+    let blur = Blur::new(&Device::cuda(0).unwrap()).unwrap();
+    let mut numbers = Numbers(9);
+    for channels in 1..=4 {
+        for (depth, sigma) in [(Depth::Eight, 0.3), (Depth::Sixteen, 2.5)] {
+            compare(&blur, &mut numbers, (27, 13), channels, depth, sigma);
+        }
+    }
+    compare(&blur, &mut numbers, (300, 7), 4, Depth::Sixteen, 11.0);
+}
+
 #[test]
 fn any_order_of_the_streams() {
     for seed in 0..12 {

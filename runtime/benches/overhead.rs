@@ -132,7 +132,8 @@ fn main() {
         let mut rc_host = unsafe { rc_ctx.alloc_pinned::<u32>(bytes / 4) }.expect("memory");
         let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(bytes / 4).expect("memory");
         let mut other = ctx.enqueue_create_buffer_zeroed::<u32>(bytes / 4).expect("memory");
-        let mut flight = Some(ctx.create_host_buffer::<u32>(bytes / 4).expect("memory").enqueue_fill(1).expect("a fill"));
+        let mut flight =
+            Some(ctx.create_host_buffer::<u32>(bytes / 4).expect("memory").enqueue_fill(1).expect("a fill"));
         let mut wait = || {
             // SAFETY: the stream lives.
             ok(unsafe { raw::cuStreamSynchronize(stream) });

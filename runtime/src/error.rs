@@ -40,6 +40,8 @@ pub enum Operation {
     Pointer,
     /// `view`, `view_mut`, `create_sub_buffer`.
     View,
+    /// `load` of a kernel set.
+    Load,
 }
 
 impl fmt::Display for Operation {
@@ -56,6 +58,7 @@ impl fmt::Display for Operation {
             Operation::Scope => "scope",
             Operation::Pointer => "pointer exchange",
             Operation::View => "view",
+            Operation::Load => "kernel load",
         })
     }
 }
@@ -218,9 +221,17 @@ pub enum Error {
     #[error("kernel `{}`: {}", .0.kernel, .0.condition)]
     Geometry(Box<Requirement>),
     /// The kernel has no body for this device.
-    #[error("kernel `{kernel}` has no body for this device: name a Rust body with `#[cpu(...)]` in its declaration")]
+    #[error(
+        "kernel `{kernel}` has no body for this device: on the CPU it needs a Rust body, `#[cpu(...)]` in its declaration, on a GPU a PTX file, `#[kernels(.., ptx = \"..\")]`"
+    )]
     NoBody {
         /// Name of the kernel.
+        kernel: &'static str,
+    },
+    /// The driver found no such kernel in the set's device code.
+    #[error("the driver finds no kernel `{kernel}` in the set's PTX: it must be a `.visible .entry` there")]
+    NoFunction {
+        /// Its name in the PTX.
         kernel: &'static str,
     },
     /// A length does not fit the integer that hands it to a kernel (`len_of`).

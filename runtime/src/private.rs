@@ -2,15 +2,22 @@
 
 pub use bytemuck;
 
-pub use crate::dtype::ctext::{FieldLayout, Part, PrintStruct, Text, check_device, check_element, kind};
+pub use crate::dtype::ctext::{FieldLayout, Part, PrintStruct, Text, check_device, check_element, check_param, kind};
 pub use crate::dtype::{DType, Init};
 pub use crate::error::Error;
 pub use crate::kernel::{ArgCheck, DeviceLayout, DevicePassable, KernelLen};
 pub use crate::tag::{Dyn, StreamTag};
 
 pub use crate::context::DeviceContext;
+/// The device code of a kernel set.
+#[cfg(feature = "cuda")]
+pub use crate::cuda::Functions;
 pub use crate::device::Device;
 pub use crate::error::Fault;
-pub use crate::kernel::call::{Arg, Call, CpuBody, LaunchNumber, SpanLen, Visit, dim, holds, launch, number, span_len};
+#[cfg(not(feature = "cuda"))]
+pub use crate::kernel::call::Functions;
+pub use crate::kernel::call::{
+    Arg, Call, CpuBody, LaunchNumber, SpanLen, Visit, dim, holds, launch, number, param, span_len,
+};
 pub use crate::kernel::{DeviceRead, DeviceWrite, KernelOut, KernelSpan, KernelSpanMut, Launch, Share};
 pub use crate::operand::{SameElem, SameStream};

@@ -2,9 +2,10 @@
 
 use escrow::{DeviceBuffer, DeviceContext, Error, KernelSpanMut, Share, StreamTag};
 
-#[escrow::kernels(pub(crate) struct Kernels)]
+#[escrow::kernels(pub(crate) struct Kernels, ptx = "tests/kernels/helpers.ptx")]
 unsafe extern "kernel" {
     /// Runs one job of the helpers, on one thread.
+    #[ptx(none)]
     #[cpu(single crate::run_job)]
     #[launch(grid(1), block(1))]
     safe fn job(number: u64);
@@ -13,10 +14,10 @@ unsafe extern "kernel" {
     #[cpu(mix)]
     #[launch(cover(dst))]
     #[requires(dst.len() == src.len())]
-    safe fn mix(dst: &mut [u32], src: &[u32]);
+    safe fn mix(dst: &mut [u32], src: &[u32], #[len_of(dst)] n: u32);
 }
 
-fn mix(share: &mut Share<'_>, dst: KernelSpanMut<'_, u32>, src: &[u32]) {
+fn mix(share: &mut Share<'_>, dst: KernelSpanMut<'_, u32>, src: &[u32], _n: u32) {
     let range = share.range();
     dst.own(share).iter_mut().zip(&src[range]).for_each(|(dst, src)| *dst = mixed(*dst, *src));
 }

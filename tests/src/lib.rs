@@ -13,6 +13,19 @@ mod kernels;
 
 pub use kernels::{enqueue_mix, mixed};
 
+/// The first GPU, for tests that run there too. Without one it says so, and the test is skipped.
+#[cfg(feature = "cuda")]
+#[must_use]
+pub fn gpu() -> Option<escrow::Device> {
+    match escrow::Device::cuda(0) {
+        Ok(device) => Some(device),
+        Err(error) => {
+            println!("skipped on a GPU: {error}");
+            None
+        }
+    }
+}
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Jobs that have been enqueued, by number. A kernel argument is plain data, so it carries the number.

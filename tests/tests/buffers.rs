@@ -5,8 +5,12 @@ use escrow::{DType, Device, DeviceBuffer, DeviceContext, Dyn, Error, Fault, Host
 escrow::streams! { A, B }
 
 /// The devices that every test here runs on: with chaos, what is enqueued stays pending as long as it can.
-fn devices() -> [Device; 3] {
-    [Device::cpu(), Device::cpu_chaos(1), Device::cpu_chaos(0x5EED)]
+fn devices() -> Vec<Device> {
+    #[allow(unused_mut)] // grows with the feature `cuda`
+    let mut devices = vec![Device::cpu(), Device::cpu_chaos(1), Device::cpu_chaos(0x5EED)];
+    #[cfg(feature = "cuda")]
+    devices.extend(escrow_tests::gpu());
+    devices
 }
 
 fn contexts() -> Vec<DeviceContext> {

@@ -148,3 +148,39 @@ proptest! {
         run_threads::<u32>(&Device::cpu_chaos(seed), &[a, b, c]);
     }
 }
+
+/// The same programs on a GPU, or on the fake driver, which reports every race and every use of freed memory.
+#[cfg(feature = "cuda")]
+mod on_a_gpu {
+    use super::*;
+
+    proptest! {
+        #![proptest_config(config(60))]
+
+        #[test]
+        fn program_of_words(program in programs(80)) {
+            escrow_tests::gpu().iter().for_each(|gpu| run::<u32>(gpu, &program));
+        }
+
+        #[test]
+        fn program_of_bytes(program in programs(60)) {
+            escrow_tests::gpu().iter().for_each(|gpu| run::<u8>(gpu, &program));
+        }
+
+        #[test]
+        fn program_of_wide_elements(program in programs(60)) {
+            escrow_tests::gpu().iter().for_each(|gpu| run::<u128>(gpu, &program));
+        }
+
+        #[test]
+        fn program_of_odd_elements(program in programs(60)) {
+            escrow_tests::gpu().iter().for_each(|gpu| run::<[u16; 3]>(gpu, &program));
+        }
+
+        #[test]
+        fn programs_of_threads(a in programs(40), b in programs(40), c in programs(40)) {
+            let programs = [a, b, c];
+            escrow_tests::gpu().iter().for_each(|gpu| run_threads::<u32>(gpu, &programs));
+        }
+    }
+}

@@ -9,24 +9,24 @@ use escrow::{
     StreamTag,
 };
 
-#[escrow::kernels(pub struct Kernels)]
+#[escrow::kernels(pub struct Kernels, ptx = "tests/kernels/programs.ptx", target = "sm_70")]
 unsafe extern "kernel" {
     /// `data *= factor`
     #[cpu(scale)]
     #[launch(cover(data))]
-    safe fn scale(factor: f32, data: &mut [f32]);
+    safe fn scale(factor: f32, data: &mut [f32], #[len_of(data)] n: u32);
 
     /// `y += a * x`
     #[cpu(saxpy)]
     #[launch(cover(y))]
     #[requires(x.len() == y.len())]
-    safe fn saxpy(a: f32, x: &[f32], y: &mut [f32]);
+    safe fn saxpy(a: f32, x: &[f32], y: &mut [f32], #[len_of(y)] n: u32);
 
     /// `out = x * x`
     #[cpu(square)]
     #[launch(cover(out))]
     #[requires(x.len() == out.len())]
-    safe fn square(x: &[f32], #[out(each)] out: &mut [f32]);
+    safe fn square(x: &[f32], #[out(each)] out: &mut [f32], #[len_of(x)] n: u32);
 
     /// `dst = weight * src`, through a struct.
     #[cpu(stencil)]
@@ -44,18 +44,21 @@ pub struct Stencil<'a, S: StreamTag = Dyn> {
     pub dst: DeviceSpanMut<'a, f32, S>,
     /// The factor.
     pub weight: f32,
+    /// Elements; filled in.
+    #[device(len_of(dst))]
+    pub n: u32,
 }
 
-fn scale(share: &mut Share<'_>, factor: f32, data: KernelSpanMut<'_, f32>) {
+fn scale(share: &mut Share<'_>, factor: f32, data: KernelSpanMut<'_, f32>, _n: u32) {
     data.own(share).iter_mut().for_each(|x| *x *= factor);
 }
 
-fn saxpy(share: &mut Share<'_>, a: f32, x: &[f32], y: KernelSpanMut<'_, f32>) {
+fn saxpy(share: &mut Share<'_>, a: f32, x: &[f32], y: KernelSpanMut<'_, f32>, _n: u32) {
     let range = share.range();
     y.own(share).iter_mut().zip(&x[range]).for_each(|(y, x)| *y += a * x);
 }
 
-fn square(share: &mut Share<'_>, x: &[f32], out: KernelSpanMut<'_, f32>) {
+fn square(share: &mut Share<'_>, x: &[f32], out: KernelSpanMut<'_, f32>, _n: u32) {
     let range = share.range();
     out.own(share).iter_mut().zip(&x[range]).for_each(|(y, x)| *y = x * x);
 }
@@ -359,7 +362,7 @@ fn structs_of_spans_as_kernel_arguments() -> Result<(), Error> {
     let mut a = ctx.enqueue_create_buffer::<f32>(64)?.enqueue_fill(1024.0)?;
     let mut b = ctx.enqueue_create_buffer_zeroed::<f32>(64)?;
     for _ in 0..9 {
-        kernels.stencil(&ctx, Stencil { src: a.as_span(), dst: b.as_span_mut(), weight: 0.5 })?;
+        kernels.stencil(&ctx, Stencil { src: a.as_span(), dst: b.as_span_mut(), weight: 0.5, n: 0 })?;
         mem::swap(&mut a, &mut b);
     }
     assert_eq!(a.to_vec()?, [2.0; 64]);

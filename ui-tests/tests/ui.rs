@@ -118,8 +118,19 @@ fn first_error(stderr: &str) -> Vec<&str> {
     first
 }
 
+/// Copies the PTX files to where `trybuild` compiles: their paths start at the folder of the `Cargo.toml` there.
+fn lay_out_ptx() {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target folder");
+    let folder = target.join("tests/trybuild").join(env!("CARGO_PKG_NAME")).join("ptx");
+    fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for file in files("ptx", "ptx") {
+        fs::write(folder.join(file.file_name().expect("it is a file")), read(&file)).expect("it can be written");
+    }
+}
+
 #[test]
 fn programs_do_what_they_should() {
+    lay_out_ptx();
     let tests = trybuild::TestCases::new();
     tests.pass("pass/*.rs");
     tests.compile_fail("fail/*.rs");

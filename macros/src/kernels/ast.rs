@@ -53,7 +53,11 @@ impl Set {
             let is_again = if key == "crate" {
                 krate.replace(input.call(Path::parse_mod_style)?).is_some()
             } else if key == "ptx" {
-                ptx.replace(text(input, "the path of a file, `ptx = \"blas.ptx\"`, from the folder of `Cargo.toml` on")?).is_some()
+                ptx.replace(text(
+                    input,
+                    "the path of a file, `ptx = \"blas.ptx\"`, from the folder of `Cargo.toml` on",
+                )?)
+                .is_some()
             } else if key == "target" {
                 target.replace(text(input, "the newest target that the PTX may have, `target = \"sm_80\"`")?).is_some()
             } else {
@@ -69,7 +73,10 @@ impl Set {
             }
         }
         if let (None, Some(target)) = (&ptx, &target) {
-            faults.push(target.span(), "`target` bounds the target of a PTX file, and there is none: `ptx = \"blas.ptx\"`");
+            faults.push(
+                target.span(),
+                "`target` bounds the target of a PTX file, and there is none: `ptx = \"blas.ptx\"`",
+            );
         }
         let krate = krate.unwrap_or_else(|| syn::parse_quote!(::escrow));
         Ok(Set { vis, ident, ptx, target, krate })

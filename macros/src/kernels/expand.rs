@@ -10,6 +10,7 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Expr, Type, Visibility};
 
 use super::ast::{Block, Coverage, Kernel, Kind, Launch, Param, Set, SpanPath, names};
+use super::device::Image;
 use super::text;
 
 /// `quote!` with the macro's own hygiene.
@@ -17,8 +18,8 @@ macro_rules! own {
     ($($tokens:tt)*) => { quote_spanned!(Span::mixed_site()=> $($tokens)*) };
 }
 
-pub(crate) fn set(set: &Set, block: &Block, kernels: &[Kernel]) -> TokenStream {
-    let Set { vis, ident, krate } = set;
+pub(crate) fn set(set: &Set, block: &Block, kernels: &[Kernel], image: Option<&Image>) -> TokenStream {
+    let Set { vis, ident, krate, .. } = set;
     let k = quote!(#krate::__private);
     let (shared, own): (Vec<&Attribute>, Vec<&Attribute>) = block.attrs.iter().partition(|attr| is_shared(attr));
     let doc = (!has_doc(&block.attrs)).then(|| {
@@ -35,7 +36,20 @@ pub(crate) fn set(set: &Set, block: &Block, kernels: &[Kernel]) -> TokenStream {
     let mut taken = block.names.clone();
     taken.push(ident.unraw().to_string());
     taken.extend(names(krate.to_token_stream()));
-    let methods = kernels.iter().map(|kernel| Method::new(&k, kernel, &taken).tokens());
+    let methods: Vec<_> = kernels.iter().map(|kernel| Method::new(&k, kernel, &taken)).collect();
+    let path = image.map(|image| image.path.as_str());
+    let layouts = methods.iter().filter_map(|method| {
+        let layout = method.layout(path?)?;
+        Some(quote!(#(#shared)* #layout))
+    });
+    let layouts: Vec<_> = layouts.collect();
+    let methods = methods.iter().map(|method| method.tokens(path));
+    let (image, names) = match image {
+        Some(Image { text, names, .. }) => {
+            (own!(::core::option::Option::Some({ static PTX: &::core::primitive::str = #text; PTX })), names.as_slice())
+        }
+        None => (quote!(::core::option::Option::None), &[][..]),
+    };
     own! {
         #(#shared)*
         #(#own)*
@@ -44,14 +58,18 @@ pub(crate) fn set(set: &Set, block: &Block, kernels: &[Kernel]) -> TokenStream {
         #[allow(dead_code)]
         #vis struct #ident {
             device: #k::Device,
+            functions: #k::Functions,
         }
+
+        #(#layouts)*
 
         #(#shared)*
         #[allow(dead_code, unreachable_pub)]
         impl #ident {
             #[doc = #load]
             pub fn load(device: &#k::Device) -> ::core::result::Result<Self, #k::Error> {
-                ::core::result::Result::Ok(Self { device: ::core::clone::Clone::clone(device) })
+                let functions = #k::Functions::load(device, #image, &[#(#names),*])?;
+                ::core::result::Result::Ok(Self { device: ::core::clone::Clone::clone(device), functions })
             }
 
             /// The device that the kernels were loaded for.
@@ -117,7 +135,7 @@ impl<'a> Method<'a> {
         self.params().filter_map(out).collect()
     }
 
-    fn tokens(&self) -> TokenStream {
+    fn tokens(&self, path: Option<&str>) -> TokenStream {
         let Method { k, kernel, tag, .. } = self;
         let docs = self.docs();
         let attrs = &kernel.attrs;
@@ -139,6 +157,11 @@ impl<'a> Method<'a> {
         });
         let launch = self.takes_launch().then(|| own!(launch: impl ::core::convert::Into<#k::Launch>,));
         let (ok, err, statements) = self.block();
+        // The constant of its own knows one tag; this one, each tag that the kernel is launched with.
+        let checks = match path {
+            Some(path) if kernel.tag.is_some() => self.checks(path).map(|checks| own!(const { #checks })),
+            _ => None,
+        };
         own! {
             #(#attrs)*
             #docs
@@ -155,6 +178,7 @@ impl<'a> Method<'a> {
             where
                 #(#bounds,)*
             {
+                #checks
                 #statements
             }
         }
@@ -382,6 +406,42 @@ impl<'a> Method<'a> {
     }
 
     fn enqueue(&self, call: &Ident) -> TokenStream {
+        let on_cpu = self.enqueue_on_cpu(call);
+        match self.enqueue_on_gpu(call) {
+            Some(on_gpu) => own!(if #call.is_on_gpu() { #on_gpu } else { #on_cpu }),
+            None => on_cpu,
+        }
+    }
+
+    fn enqueue_on_gpu(&self, call: &Ident) -> Option<TokenStream> {
+        let Method { k, kernel, .. } = self;
+        let at = kernel.device.as_ref()?.at;
+        let values = kernel.params.iter().map(|param| {
+            let ident = &param.ident;
+            match &param.kind {
+                Kind::Read(_) | Kind::Write(_) | Kind::Out(..) => own!(let #ident = #ident.to_device();),
+                Kind::Value(ty) => {
+                    let span = ty.span().resolved_at(Span::mixed_site());
+                    quote_spanned!(span=> let #ident = #k::DeviceLayout::to_device(&#ident);)
+                }
+                Kind::Len(..) => TokenStream::new(),
+            }
+        });
+        let idents = kernel.params.iter().map(|param| &param.ident);
+        let count = kernel.params.len();
+        Some(own! {
+            // SAFETY: the values are those of arguments that this call admitted or visited, and have the sizes of the
+            // entry's parameters, which was checked when this was compiled. That the kernel stays inside of them and
+            // does not race is what the declaration, or the caller of an `unsafe fn`, promises.
+            unsafe {
+                #(#values)*
+                let mut params: [*mut ::core::ffi::c_void; #count] = [#(#k::param(&#idents)),*];
+                #call.enqueue_on_gpu(&geometry, &self.functions, #at, &mut params)
+            }
+        })
+    }
+
+    fn enqueue_on_cpu(&self, call: &Ident) -> TokenStream {
         let Method { k, kernel, .. } = self;
         if kernel.cpu.is_none() {
             return own!(#call.no_body());
@@ -404,6 +464,35 @@ impl<'a> Method<'a> {
             // and does not race is what the declaration, or the caller of an `unsafe fn`, promises.
             unsafe { #call.enqueue::<#body>(&geometry, (#(#args,)*)) }
         }
+    }
+
+    /// A constant that compares layouts of parameters with the PTX file, wherever the kernel is used or not.
+    fn layout(&self, path: &str) -> Option<TokenStream> {
+        let Method { k, kernel, .. } = self;
+        let checks = self.checks(path)?;
+        let attrs = kernel.attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
+        let tag = kernel.tag.as_ref().map(|tag| quote!(#[allow(dead_code, non_camel_case_types)] type #tag = #k::Dyn;));
+        Some(quote!(#(#attrs)* const _: () = { #tag #checks };))
+    }
+
+    /// Statements of a constant; none if spans are all there is.
+    fn checks(&self, path: &str) -> Option<TokenStream> {
+        let Method { k, kernel, .. } = self;
+        let name = kernel.name();
+        let pairs = kernel.params.iter().zip(&kernel.device.as_ref()?.params);
+        let checks = pairs.filter_map(|(param, there)| {
+            let (Kind::Value(ty) | Kind::Len(ty, _)) = &param.kind else { return None };
+            let erased = with_lifetimes(ty.to_token_stream(), &mut |span| lifetime("static", span));
+            let param = param.ident.unraw().to_string();
+            let text = &there.text;
+            let (size, align) = (usize::try_from(there.size).ok()?, usize::try_from(there.align).ok()?);
+            // At the type, for the message.
+            Some(at(ty.span(), own! {
+                #k::check_param::<<#erased as #k::DeviceLayout>::DeviceType>(#name, #param, #path, #text, #size, #align);
+            }))
+        });
+        let checks: TokenStream = checks.collect();
+        (!checks.is_empty()).then_some(checks)
     }
 
     fn body_type(&self) -> TokenStream {

@@ -18,7 +18,8 @@ pub(crate) fn expand(args: TokenStream, input: TokenStream) -> TokenStream {
     let mut faults = Faults::default();
     let set = Set::read(args, &mut faults);
     let block = Block::read(input, &mut faults);
-    let mut kernels = block.items.iter().filter_map(|item| valid::kernel(item.clone(), &mut faults)).collect::<Vec<_>>();
+    let mut kernels =
+        block.items.iter().filter_map(|item| valid::kernel(item.clone(), &mut faults)).collect::<Vec<_>>();
     valid::block(&block, &kernels, &mut faults);
     let image = set.as_ref().and_then(|set| device::check(set, &mut kernels, &mut faults));
     let expansion = set.map(|set| expand::set(&set, &block, &kernels, image.as_ref()));

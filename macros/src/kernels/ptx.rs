@@ -27,13 +27,12 @@ pub(crate) struct Entry {
 }
 
 /// A parameter of a kernel.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Param {
-    pub(crate) name: String,
     pub(crate) size: u64,
     pub(crate) align: u64,
     pub(crate) class: Class,
-    /// As the file has it, without its name.
+    /// As the file has it.
     pub(crate) text: String,
 }
 
@@ -209,10 +208,13 @@ impl Reader {
                 }
                 ".ptr" => is_pointer = true,
                 ".global" | ".const" | ".shared" | ".local" | ".generic" => {}
-                ty => element = Some(scalar(ty).ok_or_else(|| self.fault(format!("`{ty}` is no type of a parameter")))?),
+                ty => {
+                    element = Some(scalar(ty).ok_or_else(|| self.fault(format!("`{ty}` is no type of a parameter")))?)
+                }
             }
         };
         let (class, width) = element.ok_or_else(|| self.fault(format!("`{name}` has no type")))?;
+        text += &format!(" {name}");
         let mut size = width;
         while self.eat('[') {
             let count = self.number("the size of an array")?;
@@ -220,7 +222,7 @@ impl Reader {
             text += &format!("[{count}]");
             self.expect(']')?;
         }
-        Ok(Param { name, size, align: align.unwrap_or(width), class, text })
+        Ok(Param { size, align: align.unwrap_or(width), class, text })
     }
 }
 
@@ -315,23 +317,23 @@ mod tests {
         assert_eq!(names, ["scale", "_Z3sumIfEvPT_$1", "bare", "by_value"]);
         let params = |at: usize| -> Vec<_> {
             let found = found[at].params.iter();
-            found.map(|it| (it.name.as_str(), it.size, it.align, it.class, it.text.as_str())).collect()
+            found.map(|it| (it.size, it.align, it.class, it.text.as_str())).collect()
         };
         assert_eq!(
             params(0),
             [
-                ("scale_param_0", 4, 4, Class::Float, ".param .f32"),
-                ("scale_param_1", 8, 8, Class::Integer, ".param .u64 .ptr .global .align 16"),
+                (4, 4, Class::Float, ".param .f32 scale_param_0"),
+                (8, 8, Class::Integer, ".param .u64 .ptr .global .align 16 scale_param_1"),
             ]
         );
         assert!(params(1).is_empty() && params(2).is_empty());
         assert_eq!(
             params(3),
             [
-                ("p", 48, 16, Class::Bits, ".param .align 16 .b8[48]"),
-                ("c", 1, 1, Class::Integer, ".param .s8"),
-                ("h", 2, 2, Class::Bits, ".param .align 2 .b8[2]"),
-                ("m", 12, 2, Class::Bits, ".param .b16[2][3]"),
+                (48, 16, Class::Bits, ".param .align 16 .b8 p[48]"),
+                (1, 1, Class::Integer, ".param .s8 c"),
+                (2, 2, Class::Bits, ".param .align 2 .b8 h[2]"),
+                (12, 2, Class::Bits, ".param .b16 m[2][3]"),
             ]
         );
     }
@@ -369,12 +371,16 @@ mod tests {
         assert_eq!(fault(".entry f(.param .u32 x .param .u32 y)"), "line 4: `)` is missing");
         assert_eq!(fault(".entry f(.param .b8 x[n])"), "line 4: `n` is no number");
         assert_eq!(fault(".entry f()\n{ {"), "line 5: `}` is missing");
-        assert_eq!(parse(".version 6.0\n.target compute_70").unwrap_err(), "line 2: `compute_70` is no target: `sm_70`");
+        assert_eq!(
+            parse(".version 6.0\n.target compute_70").unwrap_err(),
+            "line 2: `compute_70` is no target: `sm_70`"
+        );
     }
 
     #[test]
     fn no_text_is_a_panic() {
-        let whole = format!("{HEAD}.visible .entry f(.param .align 8 .b8 p[24], .param .u64 .ptr x) /* é */ {{ ret; }} \"é\"");
+        let whole =
+            format!("{HEAD}.visible .entry f(.param .align 8 .b8 p[24], .param .u64 .ptr x) /* é */ {{ ret; }} \"é\"");
         for end in (0..=whole.len()).filter(|&end| whole.is_char_boundary(end)) {
             let _ = parse(&whole[..end]);
             let _ = parse(&whole[end..]);

@@ -87,17 +87,6 @@ fn whatever_comes_in_is_no_panic() {
 }
 
 #[test]
-fn ptx_has_its_place() {
-    let found = messages(
-        quote!(struct Set, ptx = "set.ptx"),
-        quote!(
-            unsafe extern "kernel" {}
-        ),
-    );
-    assert_eq!(found, ["PTX kernels need feature `cuda`, which this version does not have"]);
-}
-
-#[test]
 fn names_of_the_declaration_are_not_taken() {
     let input = quote! {
         unsafe extern "kernel" {

@@ -189,6 +189,7 @@ impl Core {
         // SAFETY: the stream lives.
         check(what, self.device.call(|| unsafe { raw::cuStreamSynchronize(self.raw) }))?;
         self.release(covers);
+        self.device.sweep_if_any();
         Ok(())
     }
 
@@ -288,7 +289,11 @@ impl Core {
         let code = self.device.call(|| unsafe { raw::cuEventRecord(self.end, self.raw) });
         if code == 0 {
             let orphan = Orphan { raw: self.raw, end: self.end, blocks: parked.blocks };
-            lock(&self.device.orphans).push_back(orphan);
+            let mut orphans = lock(&self.device.orphans);
+            if !orphan.blocks.is_empty() {
+                self.device.orphaned.store(true, Ordering::Relaxed);
+            }
+            orphans.push_back(orphan);
         } else {
             // When the stream is done cannot be told any more.
             std::mem::forget(parked.blocks);
@@ -315,11 +320,22 @@ impl CudaDevice {
     /// Drops what is parked on streams without handles that have done all their work.
     pub(super) fn sweep(&self) {
         let mut passed = Vec::new();
-        for orphan in lock(&self.orphans).iter_mut() {
+        let mut orphans = lock(&self.orphans);
+        for orphan in orphans.iter_mut() {
             if !orphan.blocks.is_empty() && self.has_ended(orphan) {
                 passed.append(&mut Vec::from(std::mem::take(&mut orphan.blocks)));
             }
         }
+        self.orphaned.store(orphans.iter().any(|orphan| !orphan.blocks.is_empty()), Ordering::Relaxed);
+        drop(orphans);
         drop(passed);
+    }
+
+    /// [`sweep`](CudaDevice::sweep) if something is parked on a stream without handles.
+    #[inline]
+    pub(super) fn sweep_if_any(&self) {
+        if self.orphaned.load(Ordering::Relaxed) {
+            self.sweep();
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::{CStr, c_int};
 use std::ptr;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::core::Orphan;
@@ -26,6 +27,8 @@ pub(crate) struct CudaDevice {
     pub(super) free: FreeList,
     /// Streams without handles, the oldest first.
     pub(super) orphans: Mutex<VecDeque<Orphan>>,
+    /// Whether blocks are parked on any of them.
+    pub(super) orphaned: AtomicBool,
     /// Events that nobody uses.
     events: Mutex<Vec<CUevent>>,
     pub(super) modules: Mutex<Vec<Module>>,
@@ -97,6 +100,7 @@ impl CudaDevice {
             pools,
             free: FreeList::new(),
             orphans: Mutex::new(VecDeque::new()),
+            orphaned: AtomicBool::new(false),
             events: Mutex::new(Vec::new()),
             modules: Mutex::new(Vec::new()),
             fill: OnceLock::new(),

@@ -13,7 +13,7 @@ pub(crate) use self::core::Core;
 pub(crate) use self::device::CudaDevice;
 pub(crate) use self::event::Event;
 pub(crate) use self::memory::Allocation;
-pub(crate) use self::module::Functions;
+pub use self::module::Functions;
 
 use std::ffi::CStr;
 use std::ptr;

@@ -6,8 +6,8 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 pub(crate) use cust::sys::{
-    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUmemPool_attribute, CUmemoryPool,
-    CUmodule, CUstream,
+    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute,
+    CUmemPool_attribute, CUmemoryPool, CUmodule, CUstream,
 };
 
 /// What a driver call returned: 0 for success.
@@ -17,6 +17,7 @@ pub(crate) const OUT_OF_MEMORY: Code = 2;
 pub(crate) const DEINITIALIZED: Code = 4;
 pub(crate) const NO_DEVICE: Code = 100;
 pub(crate) const INVALID_CONTEXT: Code = 201;
+pub(crate) const NOT_FOUND: Code = 500;
 pub(crate) const NOT_READY: Code = 600;
 
 /// `CU_STREAM_NON_BLOCKING`: no implicit order with the legacy stream.
@@ -36,6 +37,7 @@ unsafe extern "C" {
     pub(crate) fn cuDeviceGetAttribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice) -> Code;
     pub(crate) fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice) -> Code;
     pub(crate) fn cuCtxPushCurrent_v2(context: CUcontext) -> Code;
+    pub(crate) fn cuCtxGetDevice(device: *mut CUdevice) -> Code;
     pub(crate) fn cuCtxPopCurrent_v2(context: *mut CUcontext) -> Code;
     pub(crate) fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> Code;
 
@@ -70,6 +72,8 @@ unsafe extern "C" {
 
     pub(crate) fn cuModuleLoadData(module: *mut CUmodule, image: *const c_void) -> Code;
     pub(crate) fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) -> Code;
+    pub(crate) fn cuFuncGetAttribute(value: *mut c_int, attribute: CUfunction_attribute, function: CUfunction) -> Code;
+    pub(crate) fn cuFuncSetAttribute(function: CUfunction, attribute: CUfunction_attribute, value: c_int) -> Code;
     pub(crate) fn cuLaunchKernel(
         function: CUfunction,
         grid_x: c_uint,

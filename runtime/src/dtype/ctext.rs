@@ -199,6 +199,42 @@ pub const fn check_element(name: &'static str, size: usize, align: usize, fields
     ]);
 }
 
+/// Proves that a kernel's parameter of type `D` is the one that its PTX file has.
+#[doc(hidden)]
+#[track_caller]
+pub const fn check_param<D>(
+    kernel: &'static str,
+    param: &'static str,
+    file: &'static str,
+    text: &'static str,
+    size: usize,
+    align: usize,
+) {
+    let (what, here, there) = if size_of::<D>() != size {
+        (" has ", size_of::<D>(), size)
+    } else if align_of::<D>() > align {
+        (" is aligned to ", align_of::<D>(), align)
+    } else {
+        return;
+    };
+    stop(&[
+        Part::Str("parameter `"),
+        Part::Str(param),
+        Part::Str("` of kernel `"),
+        Part::Str(kernel),
+        Part::Str("`"),
+        Part::Str(what),
+        Part::Number(here as i128),
+        Part::Str(" bytes as it is declared, and "),
+        Part::Number(there as i128),
+        Part::Str(" in `"),
+        Part::Str(file),
+        Part::Str("`: `"),
+        Part::Str(text),
+        Part::Str("`"),
+    ]);
+}
+
 /// Proves that a device struct lies in memory as a C compiler lays it out.
 #[doc(hidden)]
 #[track_caller]

@@ -4,10 +4,13 @@
 //! 1. [`Call::new`]: device and thread. 2. Every operand: [`Call::read`], [`Call::write`], [`Call::out`],
 //!    [`Call::pass`]. 3. `requires`. 4. `len_of`. 5. Geometry, and what `out` demands of it. 6. [`Call::enqueue`].
 
+use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
 
 use crate::context::DeviceContext;
+#[cfg(feature = "cuda")]
+use crate::cuda::Functions;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Operation, Requirement};
@@ -119,6 +122,15 @@ impl<T> Arg<'_, T> {
         // SAFETY: admitted memory holds `len` elements of `T` (`SameElem`), and the body that gets them runs in stream
         // order, behind all writes that precede the borrow of the call and before all that follow.
         unsafe { KernelSpan::new(self.admitted.ptr.cast(), self.admitted.len) }
+    }
+
+    /// The kernel's parameter: an address, null where there are no elements.
+    ///
+    /// # Safety
+    /// For [`Call::enqueue_on_gpu`] only.
+    #[inline]
+    pub unsafe fn to_device(&self) -> u64 {
+        if self.is_empty() { 0 } else { self.admitted.ptr.expose_provenance() as u64 }
     }
 
     /// # Safety
@@ -299,9 +311,50 @@ impl<'c, S: StreamTag> Call<'c, S> {
         geometry(self.kernel, condition, &geometry_.launch)
     }
 
-    /// A kernel that has no Rust body.
+    /// A kernel that this device cannot run.
+    #[cold]
     pub fn no_body(&self) -> Result<(), Error> {
         Err(Error::NoBody { kernel: self.kernel })
+    }
+
+    /// Whether device code runs here. Never without a driver.
+    #[inline]
+    pub fn is_on_gpu(&self) -> bool {
+        #[cfg(feature = "cuda")]
+        return self.check.ctx.stream().cuda().is_some();
+        #[cfg(not(feature = "cuda"))]
+        false
+    }
+
+    /// Enqueues the launch of device code; nothing for one without threads. The grid is whole: a kernel that covers a
+    /// span sees by itself which of its threads have an element.
+    ///
+    /// # Safety
+    /// `functions` are those of the set, and `params` points to one value for each parameter of function `at`, of the
+    /// parameter's size, on the GPU. The values come from arguments of this call: all that [`pass`](Call::pass) has
+    /// visited, and those that this call admitted; those to be written, from [`write`](Call::write) and
+    /// [`out`](Call::out). Run for this geometry the kernel makes no access outside of them, and no two threads race.
+    #[inline]
+    pub unsafe fn enqueue_on_gpu(
+        &self,
+        geometry: &Geometry,
+        functions: &Functions,
+        at: usize,
+        params: &mut [*mut c_void],
+    ) -> Result<(), Error> {
+        if geometry.threads == 0 {
+            return Ok(());
+        }
+        #[cfg(feature = "cuda")]
+        if let (Some(core), Some(function)) = (self.check.ctx.stream().cuda(), functions.get(at)) {
+            let function = function.admit(self.kernel, &geometry.launch)?;
+            // SAFETY: the contract of this function. All memory in the arguments was compared with this stream, is
+            // borrowed or owned by this call, and is freed in stream order, so it is valid, and used by nobody else,
+            // when the stream comes to this launch.
+            return unsafe { core.launch(function, &geometry.launch, params.as_mut_ptr()) };
+        }
+        let _ = (functions, at, params);
+        self.no_body()
     }
 
     /// Enqueues the launch; nothing for one without threads.
@@ -312,6 +365,9 @@ impl<'c, S: StreamTag> Call<'c, S> {
     /// makes no access outside of them, and no two threads race.
     #[inline]
     pub unsafe fn enqueue<B: CpuBody>(&self, geometry: &Geometry, args: B::Args<'static>) -> Result<(), Error> {
+        if self.is_on_gpu() {
+            return self.no_body();
+        }
         if geometry.threads == 0 {
             return Ok(());
         }
@@ -327,6 +383,26 @@ impl<'c, S: StreamTag> Call<'c, S> {
         // the stream comes to this operation. The device gives each index to one call.
         unsafe { self.check.ctx.stream().launch(launch) }
     }
+}
+
+/// The device code of a kernel set, which without a driver is none.
+#[cfg(not(feature = "cuda"))]
+#[derive(Clone, Copy, Debug)]
+pub struct Functions;
+
+#[cfg(not(feature = "cuda"))]
+impl Functions {
+    #[allow(missing_docs)]
+    #[inline]
+    pub fn load(_: &Device, _: Option<&'static str>, _: &[&'static str]) -> Result<Functions, Error> {
+        Ok(Functions)
+    }
+}
+
+/// A value as the driver takes it: its address.
+#[inline]
+pub fn param<T: Copy>(value: &T) -> *mut c_void {
+    (&raw const *value).cast_mut().cast()
 }
 
 /// Evaluates a condition of a declaration, of which a `return` leaves the condition only.

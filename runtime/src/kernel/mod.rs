@@ -109,5 +109,7 @@ pub use call::{ArgCheck, SpanLen};
 /// fn keep(_: &mut Share<'_>, x: &'static [f32], _: KernelSpanMut<'_, f32>) {} // device memory is not for keeps
 /// ```
 pub use escrow_macros::kernels;
+#[cfg(feature = "cuda")]
+pub(crate) use launch::geometry as wrong_geometry;
 pub use launch::{Dim, Launch};
 pub use passable::{DeviceLayout, DevicePassable, KernelLen};

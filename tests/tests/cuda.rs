@@ -1,0 +1,310 @@
+//! A GPU by itself: fills of every width, staging, streams that come and go, which driver calls an operation makes, and
+//! what happens when any of them fails. Runs on a real GPU and on the fake driver; what only the fake one can tell is
+//! skipped elsewhere.
+#![cfg(feature = "cuda")]
+
+use std::env;
+use std::process::Command;
+
+use escrow::{DType, Device, DeviceBuffer, DeviceContext, Error, Fault, HostBuffer};
+use escrow_tests::gpu;
+
+mod fake {
+    use std::ffi::{CString, c_char, c_void};
+    use std::ptr;
+
+    unsafe extern "C" {
+        fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    }
+
+    /// Calls of a driver function so far (`*`: of all); `None` on a real driver.
+    pub fn calls(name: &str) -> Option<u64> {
+        // SAFETY: the name ends in a zero; null asks for the program's own symbols.
+        let found = unsafe { dlsym(ptr::null_mut(), c"fake_cuda_count".as_ptr()) };
+        if found.is_null() {
+            println!("skipped: this is not the fake driver, which counts calls");
+            return None;
+        }
+        // SAFETY: the fake driver exports this function with this signature.
+        let count = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_char) -> u64>(found) };
+        let name = CString::new(name).expect("a name without a zero");
+        // SAFETY: the name ends in a zero.
+        Some(unsafe { count(name.as_ptr()) })
+    }
+}
+
+fn context() -> Option<DeviceContext> {
+    gpu().map(|gpu| DeviceContext::new(gpu).expect("a stream"))
+}
+
+fn fills<T: DType + PartialEq + std::fmt::Debug>(ctx: &DeviceContext, value: T) -> Result<(), Error> {
+    for len in [0, 1, 2, 3, 7, 8, 100, 1001] {
+        let mut dev = ctx.enqueue_create_buffer::<T>(len)?.enqueue_fill(value)?;
+        assert_eq!(dev.to_vec()?, vec![value; len], "{} x {len}", T::NAME);
+        let host = ctx.create_host_buffer::<T>(len)?.enqueue_fill(value)?;
+        assert_eq!(host.synchronize()?[..], vec![value; len][..], "{} x {len} on the host", T::NAME);
+        if len > 2 {
+            // A part that starts at any multiple of the element.
+            let blank = dev.context().enqueue_create_buffer_zeroed::<T>(1)?.to_vec()?[0];
+            dev.enqueue_fill(blank)?;
+            dev.as_span_mut().slice(1..len - 1)?.enqueue_fill(value)?;
+            let values = dev.to_vec()?;
+            assert_eq!((values[0], values[len - 1]), (blank, blank), "{} x {len} at the ends", T::NAME);
+            assert_eq!(values[1..len - 1], vec![value; len - 2], "{} x {len} inside", T::NAME);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn fills_of_every_width() -> Result<(), Error> {
+    let Some(ctx) = context() else { return Ok(()) };
+    fills(&ctx, 5u8)?;
+    fills(&ctx, 0x1234u16)?;
+    fills(&ctx, 0x1234_5678u32)?;
+    fills(&ctx, 0x1234_5678_9ABC_DEF0u64)?;
+    fills(&ctx, 1.5f64)?;
+    fills(&ctx, u128::MAX / 7)?;
+    // Equal halves, equal bytes, odd sizes, large ones.
+    fills(&ctx, 0x4141_4141u32)?;
+    fills(&ctx, 0x1234_1234_1234_1234u64)?;
+    fills(&ctx, [1u8, 2, 3])?;
+    fills(&ctx, [1.0f32, 2.0, 3.0])?;
+    fills(&ctx, [1.0f32, 2.0, 3.0, 4.0])?;
+    fills(&ctx, [1u64, 2, 3])?;
+    fills(&ctx, [7u32; 9])?;
+    fills(&ctx, [0x0123u16; 300])?;
+    Ok(())
+}
+
+#[test]
+fn pageable_memory_larger_than_the_staging_blocks() -> Result<(), Error> {
+    let Some(ctx) = context() else { return Ok(()) };
+    let len = (8 << 20) * 6 + 12_345;
+    let input: Vec<u8> = (0..len).map(|i| (i * 7 + i / 251) as u8).collect();
+    let mut dev = ctx.enqueue_create_buffer_zeroed::<u8>(len)?;
+    let mut output = vec![0; len];
+    ctx.scope(|s| {
+        dev.enqueue_copy_from(s.lend(&input))?;
+        dev.enqueue_copy_to(s.lend_mut(&mut output))?;
+        Ok(())
+    })?;
+    assert!(input == output);
+    assert!(dev.to_vec()? == input);
+    Ok(())
+}
+
+#[test]
+fn streams_and_memory_are_used_again() -> Result<(), Error> {
+    let Some(ctx) = context() else { return Ok(()) };
+    let before = fake::calls("cuStreamCreateWithPriority");
+    for i in 0..50u8 {
+        let fork = ctx.fork()?;
+        let dev = fork.enqueue_create_buffer::<u8>(1000)?.enqueue_fill(i)?;
+        let host = dev.enqueue_copy_to(fork.create_host_buffer::<u8>(1000)?)?;
+        // Dropped in flight together with the last handles of its stream.
+        drop((host, dev, fork));
+        ctx.synchronize(())?;
+    }
+    if let (Some(before), Some(after)) = (before, fake::calls("cuStreamCreateWithPriority")) {
+        assert!(after - before < 50, "a stream without handles that has ended is used again");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_stream_that_nobody_waits_on_frees_what_it_has_passed() -> Result<(), Error> {
+    let Some(ctx) = context() else { return Ok(()) };
+    let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(256)?;
+    let mut upload_and_drop = |times: usize| -> Result<(), Error> {
+        for _ in 0..times {
+            drop(dev.enqueue_copy_from(ctx.create_host_buffer::<u32>(256)?)?);
+        }
+        Ok(())
+    };
+    upload_and_drop(5000)?;
+    // Another stream's wait, behind an edge: this one's marker has been passed, and it looks at it by itself.
+    let other = ctx.fork()?;
+    other.handoff(ctx.handoff(ctx.enqueue_create_buffer_zeroed::<u8>(1)?, &other)?, &ctx)?;
+    other.synchronize(())?;
+    let before = fake::calls("cuMemHostAlloc");
+    upload_and_drop(500)?;
+    if let (Some(before), Some(after)) = (before, fake::calls("cuMemHostAlloc")) {
+        assert!(after - before < 100, "{}", after - before);
+    }
+    Ok(())
+}
+
+#[test]
+fn host_memory_of_another_kind_of_device_is_refused() -> Result<(), Error> {
+    let Some(ctx) = context() else { return Ok(()) };
+    let cpu = DeviceContext::new(Device::cpu())?;
+    let Err(Fault { error, value }) = ctx.enqueue_create_buffer_from(cpu.create_host_buffer_from(&[1u8, 2])?) else {
+        panic!("memory that is not pinned went to a GPU")
+    };
+    assert!(matches!(error, Error::WrongDevice { .. }), "{error}");
+    assert_eq!(value.synchronize()?.as_span(), [1, 2]);
+    let Err(Fault { error, .. }) = ctx.handoff(ctx.enqueue_create_buffer_zeroed::<u8>(1)?, &cpu) else {
+        panic!("device memory went to another device")
+    };
+    assert!(matches!(error, Error::WrongDevice { .. }), "{error}");
+    assert!(matches!(Device::cuda(99), Err(Error::NoDevice { ordinal: 99, .. })));
+    Ok(())
+}
+
+/// Each operation makes the one call that raw code would make, and no other.
+#[test]
+fn driver_calls() -> Result<(), Error> {
+    // Alone in its process, since the counts are of all threads.
+    let (Some(ctx), Ok(_)) = (context(), env::var("ESCROW_CUDA_COUNTS")) else {
+        if gpu().is_some() {
+            let child = Command::new(env::current_exe().expect("this program"))
+                .args(["driver_calls", "--exact", "--nocapture"])
+                .env("ESCROW_CUDA_COUNTS", "1")
+                // As a real driver is: with pools, and content without a current context.
+                .env_remove("FAKE_CUDA_POOLS")
+                .env_remove("FAKE_CUDA_STRICT")
+                .output()
+                .expect("this program starts");
+            assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stderr));
+        }
+        return Ok(());
+    };
+    let Some(_) = fake::calls("*") else { return Ok(()) };
+    let calls = |what: &str, names: &[(&str, u64)], f: &mut dyn FnMut() -> Result<(), Error>| {
+        let count = |name: &str| fake::calls(name).expect("the fake driver");
+        let before: Vec<u64> = names.iter().map(|(name, _)| count(name)).collect();
+        let all = count("*");
+        f()?;
+        for ((name, times), before) in names.iter().zip(before) {
+            assert_eq!(count(name) - before, *times, "{what}: {name}");
+        }
+        assert_eq!(count("*") - all, names.iter().map(|(_, times)| times).sum::<u64>(), "{what}: all calls");
+        Ok::<(), Error>(())
+    };
+    let other = ctx.fork()?;
+    let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(64)?;
+    let mut second = ctx.enqueue_create_buffer_zeroed::<u32>(64)?;
+    // The first event and the first pinned block of a size come from the driver.
+    let mut flight = Some(dev.enqueue_copy_from(ctx.create_host_buffer::<u32>(64)?)?);
+    dev = other.handoff(ctx.handoff(dev, &other)?, &ctx)?;
+    calls("host to device", &[("cuMemcpyHtoDAsync_v2", 1)], &mut || {
+        flight = Some(dev.enqueue_copy_from(flight.take().expect("it comes back"))?);
+        Ok(())
+    })?;
+    calls("device to host", &[("cuMemcpyDtoHAsync_v2", 1)], &mut || {
+        flight = Some(dev.enqueue_copy_to(flight.take().expect("it comes back"))?);
+        Ok(())
+    })?;
+    calls("device to device", &[("cuMemcpyDtoDAsync_v2", 1)], &mut || Ok(second.enqueue_copy_from(&dev)?))?;
+    calls("fill", &[("cuMemsetD32Async", 1)], &mut || dev.enqueue_fill(3))?;
+    calls("wait", &[("cuStreamSynchronize", 1)], &mut || Ok(ctx.synchronize(())?))?;
+    calls("create and drop", &[("cuMemAllocAsync", 1), ("cuMemFreeAsync", 1)], &mut || {
+        drop(ctx.enqueue_create_buffer::<u32>(64)?);
+        Ok(())
+    })?;
+    let mut dev = Some(dev);
+    calls("handoff and drop", &[("cuEventRecord", 1), ("cuStreamWaitEvent", 1), ("cuMemFreeAsync", 1)], &mut || {
+        drop(ctx.handoff(dev.take().expect("once"), &other)?);
+        Ok(())
+    })?;
+    calls("record and wait", &[("cuEventRecord", 1), ("cuEventSynchronize", 1)], &mut || {
+        let host = ctx.record(flight.take().expect("it comes back"))?.wait()?;
+        drop(host);
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// A bit of everything, which goes on after errors.
+fn everything(ctx: &DeviceContext) -> Result<(), Error> {
+    let other = ctx.fork()?;
+    let host = ctx.create_host_buffer_from(&[7u32; 64])?;
+    let (mut dev, flight) = match ctx.enqueue_create_buffer_from(host) {
+        Ok(both) => both,
+        Err(Fault { error, value }) => {
+            let _ = value.synchronize();
+            return Err(error);
+        }
+    };
+    let flight = match ctx.synchronize(flight) {
+        Ok(host) => host.enqueue_fill(9)?,
+        Err(Fault { value, .. }) => value,
+    };
+    let _ = dev.enqueue_fill(3);
+    let mut wide = ctx.enqueue_create_buffer_zeroed::<u64>(33)?;
+    let _ = wide.enqueue_fill(0x0123_4567_89AB_CDEF);
+    let _ = wide.as_span_mut().slice(1..)?.enqueue_fill(5);
+    let dev = match ctx.handoff(dev, &other) {
+        Ok(dev) => dev,
+        Err(fault) => fault.value,
+    };
+    let flight = dev.enqueue_copy_to(flight).unwrap_or_else(|fault| fault.value);
+    let recorded = flight.context().clone().record(flight);
+    let shared = dev.into_shared()?;
+    let there = shared.share_with(ctx);
+    let copied = there.map(|there| there.to_vec());
+    let _ = shared.try_unshare().map(|mut dev| dev.enqueue_fill(1));
+    let weights = ctx.create_host_buffer_from(&[1u8; 100])?.into_shared();
+    let _ = ctx.enqueue_create_buffer_from(&weights).map(|dev| dev.to_vec());
+    let _ = weights.try_unshare();
+    let mut out = vec![0u32; 64];
+    let _ = ctx.scope(|s| {
+        let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(64)?;
+        dev.enqueue_copy_from(s.lend(&[5; 64]))?;
+        dev.enqueue_copy_to(s.lend_mut(&mut out))?;
+        Ok(())
+    });
+    let landed: Result<HostBuffer<u32>, _> = recorded.map_err(Error::from)?.wait().map_err(Error::from);
+    if let (Ok(host), Ok(Ok(copied))) = (landed, copied) {
+        // Nobody reported an error on these, so they are right.
+        assert_eq!(host.len(), copied.len());
+    }
+    let on: Result<(), Error> = DeviceBuffer::<u32>::empty(ctx).on(&other, |dev| dev.enqueue_fill(1));
+    on?;
+    ctx.device().trim();
+    Ok(())
+}
+
+/// Each driver call fails in turn, before its work and after it, once and for good. The fake driver ends the process at
+/// the first race, use after free or bad handle.
+#[test]
+fn every_call_fails_in_turn() {
+    if env::var_os("ESCROW_CUDA_CHILD").is_some() {
+        if let Some(ctx) = gpu().map(DeviceContext::new) {
+            let done = ctx.and_then(|ctx| {
+                let done = everything(&ctx);
+                let _ = ctx.synchronize(());
+                done
+            });
+            println!("calls {} {}", fake::calls("*").unwrap_or(0), if done.is_ok() { "ok" } else { "error" });
+        }
+        return;
+    }
+    if gpu().is_none() || fake::calls("*").is_none() {
+        return;
+    }
+    let child = |fault: &str| {
+        let child = Command::new(env::current_exe().expect("this program"))
+            .args(["every_call_fails_in_turn", "--exact", "--nocapture"])
+            .env("ESCROW_CUDA_CHILD", "1")
+            .env("FAKE_CUDA_FAIL", fault)
+            .output()
+            .expect("this program starts");
+        let said = String::from_utf8_lossy(&child.stdout).into_owned();
+        assert!(child.status.success(), "{fault}: {said}{}", String::from_utf8_lossy(&child.stderr));
+        said
+    };
+    let said = child("");
+    let calls: u64 = said
+        .split_whitespace()
+        .skip_while(|word| *word != "calls")
+        .nth(1)
+        .and_then(|count| count.parse().ok())
+        .unwrap_or_else(|| panic!("the number of calls: {said}"));
+    assert!(said.contains(" ok") && calls > 40, "{said}");
+    for nth in 1..=calls {
+        child(&format!("*:{nth}:2"));
+        child(&format!("*:{nth}:719:after:sticky"));
+    }
+}

@@ -61,7 +61,10 @@ fn median(times: &mut [f64]) -> f64 {
 /// Times `batch` calls of each variant in turn; `wait` makes all streams idle.
 fn row(title: &str, mut variants: Vec<Variant<'_>>, wait: &mut dyn FnMut(), batch: usize, rounds: usize, bytes: usize) {
     for round in 0..rounds + rounds / 10 {
-        for variant in &mut variants {
+        // Each in turn is first: what runs before a variant is part of what it finds.
+        for at in 0..variants.len() {
+            let count = variants.len();
+            let variant = &mut variants[(round + at) % count];
             wait();
             let start = Instant::now();
             for _ in 0..batch {

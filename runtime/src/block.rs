@@ -83,6 +83,7 @@ impl Block {
         Some(Block::new(place, base, bytes, Storage::System(raw, layout)))
     }
 
+    #[allow(clippy::unnecessary_box_returns)] // a block is lent out by its address
     pub(crate) fn new(place: Place, base: NonNull<u8>, bytes: usize, storage: Storage) -> Box<Block> {
         Box::new(Block {
             holders: AtomicUsize::new(0),
@@ -108,6 +109,18 @@ impl Block {
 
     pub(crate) fn place(&self) -> Place {
         self.place
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// Gives the memory up to somebody else, who frees it: the block no longer does.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn disown(&mut self) -> NonNull<u8> {
+        self.storage = Storage::Driver(crate::cuda::Allocation::Foreign);
+        self.base
     }
 
     /// Overwrites everything, so that a read of freed or never-written memory shows.
@@ -188,12 +201,6 @@ impl BlockRef {
         let mut block = unsafe { Box::from_raw(this.0.as_ptr()) };
         let ends = std::mem::take(block.ends.get_mut().unwrap_or_else(PoisonError::into_inner));
         Some((block, ends))
-    }
-
-    /// Which memory it is.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn place(&self) -> Place {
-        self.block().place
     }
 
     /// Bytes of the block.

@@ -160,6 +160,11 @@ impl<S: StreamTag> DeviceContext<S> {
         self.stream.device()
     }
 
+    #[cfg(feature = "cuda")]
+    pub(crate) fn of_stream(stream: Arc<Stream>) -> Self {
+        DeviceContext { stream, tag: PhantomData }
+    }
+
     pub(crate) fn stream(&self) -> &Arc<Stream> {
         &self.stream
     }

@@ -7,14 +7,15 @@ use crate::block::Block;
 use crate::cpu::CpuDevice;
 #[cfg(feature = "cuda")]
 use crate::cuda::CudaDevice;
-use crate::error::Error;
+use crate::error::{Error, Operation};
 
 /// Where work runs, picked when the program runs. A clone is the same device.
 ///
 /// ```
 /// use escrow::Device;
 /// let device = Device::default_device()?;
-/// assert_eq!(device, Device::cpu());
+/// println!("on {device}");
+/// assert_eq!(device, device.clone());
 /// # Ok::<(), escrow::Error>(())
 /// ```
 #[derive(Clone)]
@@ -129,6 +130,84 @@ impl Device {
         }
     }
 
+    /// How much memory the device has: a GPU its own, the CPU the machine's. What lies on this library's free lists is not
+    /// free here; [`trim`](Device::trim) gives it back.
+    ///
+    /// ```
+    /// # use escrow::Device;
+    /// # fn main() -> Result<(), escrow::Error> {
+    /// let memory = Device::default_device()?.memory_info()?;
+    /// println!("{} of {} MiB are free", memory.free >> 20, memory.total >> 20);
+    /// assert!(memory.free <= memory.total);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Driver`]; [`Error::Refused`] for the CPU of a system other than Linux, or one that hides `/proc/meminfo`.
+    pub fn memory_info(&self) -> Result<MemoryInfo, Error> {
+        match &self.0 {
+            Kind::Cpu(_) => {
+                let why = "the system does not tell how much memory there is";
+                let told = std::fs::read_to_string("/proc/meminfo").ok();
+                told.and_then(|text| MemoryInfo::of_system(&text)).ok_or(Error::Refused { op: Operation::Query, why })
+            }
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(cuda) => cuda.memory(),
+        }
+    }
+
+    /// Major and minor number of what a GPU can do: `(9, 0)` runs what was compiled for `sm_90`. `None` for the CPU.
+    ///
+    /// ```
+    /// # use escrow::Device;
+    /// assert_eq!(Device::cpu().compute_capability(), None);
+    /// for gpu in Device::all().iter().filter(|device| device.compute_capability() >= Some((8, 0))) {
+    ///     println!("{gpu} has bf16 arithmetic");
+    /// }
+    /// ```
+    pub fn compute_capability(&self) -> Option<(u32, u32)> {
+        match &self.0 {
+            Kind::Cpu(_) => None,
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(cuda) => Some(cuda.capability()),
+        }
+    }
+
+    /// Major and minor number of the CUDA version that a GPU's driver supports. `None` for the CPU, which has no driver.
+    ///
+    /// ```
+    /// # use escrow::Device;
+    /// assert_eq!(Device::cpu().driver_version(), None);
+    /// for gpu in Device::all() {
+    ///     if let Some((major, minor)) = gpu.driver_version() {
+    ///         println!("{gpu}: CUDA {major}.{minor}");
+    ///     }
+    /// }
+    /// ```
+    pub fn driver_version(&self) -> Option<(u32, u32)> {
+        match &self.0 {
+            Kind::Cpu(_) => None,
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(cuda) => Some(cuda.driver()),
+        }
+    }
+
+    /// The number of a GPU, as `Device::cuda` takes it. `None` for the CPU.
+    ///
+    /// ```
+    /// # use escrow::Device;
+    /// assert_eq!(Device::cpu().ordinal(), None);
+    /// let numbers: Vec<usize> = Device::all().iter().filter_map(Device::ordinal).collect(); // of all GPUs
+    /// assert!(numbers.is_sorted());
+    /// ```
+    pub fn ordinal(&self) -> Option<usize> {
+        match &self.0 {
+            Kind::Cpu(_) => None,
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(cuda) => Some(cuda.ordinal()),
+        }
+    }
+
     /// Gives the memory on the free lists back to the system. Live buffers and parked blocks stay as they are.
     ///
     /// ```
@@ -152,6 +231,15 @@ impl Device {
     #[cfg(feature = "cuda")]
     pub(crate) fn of_cuda(cuda: &'static CudaDevice) -> Device {
         Device(Kind::Cuda(cuda))
+    }
+
+    /// Whether nothing runs here but at calls for this device.
+    pub(crate) fn is_chaotic(&self) -> bool {
+        match &self.0 {
+            Kind::Cpu(cpu) => cpu.is_chaotic(),
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(_) => false,
+        }
     }
 
     pub(crate) fn kind(&self) -> &Kind {
@@ -196,5 +284,34 @@ impl fmt::Debug for Device {
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name())
+    }
+}
+
+/// How much memory a device has, in bytes: what [`Device::memory_info`] returns.
+///
+/// ```
+/// # use escrow::{Device, MemoryInfo};
+/// # fn main() -> Result<(), escrow::Error> {
+/// let MemoryInfo { free, total, .. } = Device::cpu().memory_info()?;
+/// println!("{}% in use", 100 - 100 * free / total);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryInfo {
+    /// Bytes that nobody uses. Others may take them at any time.
+    pub free: usize,
+    /// Bytes in all.
+    pub total: usize,
+}
+
+impl MemoryInfo {
+    /// What Linux says in `/proc/meminfo`.
+    fn of_system(text: &str) -> Option<MemoryInfo> {
+        let bytes = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next()?.parse::<usize>().ok()?.checked_mul(1024)
+        };
+        Some(MemoryInfo { free: bytes("MemAvailable:")?, total: bytes("MemTotal:")? })
     }
 }

@@ -5,7 +5,7 @@ use std::mem::{self, MaybeUninit};
 use std::ops::{Index, IndexMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::block::Place;
+use crate::block::{BlockRef, Place};
 use crate::context::DeviceContext;
 use crate::copy;
 use crate::dtype::{DType, Init};
@@ -83,6 +83,10 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
     #[inline]
     pub(crate) fn operand(&self) -> Candidate<'_> {
         self.region.candidate(Place::Device)
+    }
+
+    pub(crate) fn block(&self) -> Option<&BlockRef> {
+        self.region.block()
     }
 
     fn with_state<U>(self) -> DeviceBuffer<U, S> {

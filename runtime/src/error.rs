@@ -36,12 +36,16 @@ pub enum Operation {
     Create,
     /// `scope`, and the wait at its end; so also `copy_to_slice`, `copy_from_slice` and `to_vec` on a worker.
     Scope,
-    /// `from_ptr`, `take_ptr`.
+    /// `from_ptr`, `take_ptr`, and exchanges with other CUDA code.
     Pointer,
     /// `view`, `view_mut`, `create_sub_buffer`.
     View,
     /// `load` of a kernel set.
     Load,
+    /// `Scope::register`.
+    Register,
+    /// `Device::memory_info`.
+    Query,
 }
 
 impl fmt::Display for Operation {
@@ -59,6 +63,8 @@ impl fmt::Display for Operation {
             Operation::Pointer => "pointer exchange",
             Operation::View => "view",
             Operation::Load => "kernel load",
+            Operation::Register => "register",
+            Operation::Query => "device query",
         })
     }
 }
@@ -257,6 +263,14 @@ pub enum Error {
         ordinal: usize,
         /// GPUs there are.
         count: usize,
+    },
+    /// Something of another library or of the system that cannot be used, such as a blocking CUDA stream.
+    #[error("{op}: {why}")]
+    Refused {
+        /// What was asked for.
+        op: Operation,
+        /// What is wrong with it.
+        why: &'static str,
     },
     /// A driver call failed. It may report what an earlier operation did; after most such errors nothing of the device
     /// works any more in this process.

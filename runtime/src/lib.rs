@@ -39,6 +39,7 @@ mod kernel;
 mod op;
 mod operand;
 mod parking;
+mod peer;
 mod pieces;
 mod pointer;
 mod region;
@@ -55,7 +56,10 @@ mod wait;
 pub mod __private;
 
 pub use context::DeviceContext;
-pub use device::Device;
+/// The crate behind the feature `cuda`, for what goes in and out of it: raw streams, addresses, its `DeviceBuffer`.
+#[cfg(feature = "cuda")]
+pub use cust;
+pub use device::{Device, MemoryInfo};
 pub use device_buffer::{DeviceBuffer, HostReadable};
 pub use dtype::{Bool8, DType, F8E4M3, F8E5M2, Init, PodElement};
 pub use error::{Error, Failure, Fault, Memory, Operation, Requirement, Setting};
@@ -97,7 +101,7 @@ pub use kernel::{
 };
 pub use operand::{AnyStream, CopyDst, CopySrc, SameElem, SameStream};
 pub use pointer::{DevicePtr, HostPtr, TrustedPtr};
-pub use scope::{HostSpan, HostSpanMut, Scope};
+pub use scope::{HostSpan, HostSpanMut, RegisteredSpan, Scope};
 pub use shared_device::SharedDeviceBuffer;
 pub use shared_host::SharedHostBuffer;
 pub use span::{DeviceSpan, DeviceSpanMut};

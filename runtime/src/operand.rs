@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::flight::InFlight;
 use crate::host::HostBuffer;
 use crate::region::Candidate;
-use crate::scope::{HostSpan, HostSpanMut};
+use crate::scope::{HostSpan, HostSpanMut, RegisteredSpan};
 use crate::shared_device::SharedDeviceBuffer;
 use crate::shared_host::SharedHostBuffer;
 use crate::span::{DeviceSpan, DeviceSpanMut};
@@ -286,10 +286,12 @@ kept! {
     CopySrc, src, [T, S: StreamTag] DeviceSpan<'_, T, S>;
     CopySrc, src, [T, S: StreamTag] &DeviceSpan<'_, T, S>;
     CopySrc, src, [T: DType, S: StreamTag] HostSpan<'_, T, S>;
+    CopySrc, src, [T: DType, S: StreamTag] &RegisteredSpan<'_, T, S>;
     CopyDst, dst, [T, S: StreamTag] &mut DeviceBuffer<T, S>;
     CopyDst, dst, [T, S: StreamTag] DeviceSpanMut<'_, T, S>;
     CopyDst, dst, [T, S: StreamTag] &mut DeviceSpanMut<'_, T, S>;
     CopyDst, dst, [T: DType, S: StreamTag] HostSpanMut<'_, T, S>;
+    CopyDst, dst, [T: DType, S: StreamTag] &mut RegisteredSpan<'_, T, S>;
 }
 
 /// Host memory that moves in and comes back in flight: idle, it joins the operation's stream.

@@ -37,6 +37,12 @@ impl Stream {
         Ok(Arc::new(Stream { device, engine }))
     }
 
+    /// A stream around an engine of `device`.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn of_cuda(device: Device, core: Arc<cuda::Core>) -> Arc<Stream> {
+        Arc::new(Stream { device, engine: Engine::Cuda(core) })
+    }
+
     pub(crate) fn device(&self) -> &Device {
         &self.device
     }
@@ -66,6 +72,49 @@ impl Stream {
             #[cfg(feature = "cuda")]
             Engine::Cuda(core) => unsafe { core.copy(dst, src, bytes) },
         }
+    }
+
+    /// Enqueues a copy from memory of another stream, `from`, between an edge from there and one back.
+    ///
+    /// # Safety
+    /// As for [`Stream::copy`], but that `src` was admitted to `from`. The memory lies in `blocks`.
+    pub(crate) unsafe fn copy_peer(
+        &self,
+        from: &Stream,
+        dst: Admitted,
+        src: Admitted,
+        bytes: usize,
+        blocks: [&BlockRef; 2],
+    ) -> Result<(), Error> {
+        const OP: Operation = Operation::Copy;
+        #[cfg(not(feature = "cuda"))]
+        let _ = blocks;
+        match (&self.engine, &from.engine) {
+            (Engine::Cpu(core), Engine::Cpu(_)) => {
+                let before = from.event()?;
+                // Nothing of a device under chaos runs but at calls of its own, so nobody else could wait for it.
+                if from.is_driven_apart_from(self) {
+                    let _ = before.wait(OP); // a failure spreads by the edge
+                }
+                self.wait_for(OP, before)?;
+                core.enqueue(OP, Op::Copy { dst: dst.ptr, src: src.ptr, bytes })?;
+                let after = self.event()?;
+                if self.is_driven_apart_from(from) {
+                    let _ = after.wait(OP);
+                }
+                from.come_after(OP, &after)
+            }
+            // SAFETY: passed on to the caller.
+            #[cfg(feature = "cuda")]
+            (Engine::Cuda(core), Engine::Cuda(from)) => unsafe { core.copy_peer(from, dst, src, bytes, blocks) },
+            #[cfg(feature = "cuda")]
+            _ => Err(Error::WrongDevice { op: OP }),
+        }
+    }
+
+    /// Whether this stream's device runs at calls only, and not at those of `other`'s device.
+    fn is_driven_apart_from(&self, other: &Stream) -> bool {
+        self.device.is_chaotic() && self.device != other.device
     }
 
     /// Enqueues a fill of `dst` with `value`.
@@ -108,6 +157,7 @@ impl Stream {
     }
 
     /// The point behind everything enqueued so far.
+    #[cfg_attr(not(feature = "cuda"), allow(clippy::unnecessary_wraps))] // a number's reading cannot fail
     pub(crate) fn event(&self) -> Result<Event, Error> {
         Ok(match &self.engine {
             Engine::Cpu(core) => Event::Cpu(cpu::Event::of(core)),

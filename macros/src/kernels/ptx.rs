@@ -32,6 +32,7 @@ pub(crate) struct Param {
     pub(crate) size: u64,
     pub(crate) align: u64,
     pub(crate) class: Class,
+    pub(crate) name: String,
     /// As the file has it.
     pub(crate) text: String,
 }
@@ -180,6 +181,11 @@ impl Reader {
                 }
             }
         }
+        if params.iter().any(|param| param.name == name) {
+            return Err(self.fault(format!(
+                "a parameter of `{name}` has the kernel's own name, at which the driver's compiler crashes (seen with CUDA 13.0): rename it"
+            )));
+        }
         Ok(Entry { name, params })
     }
 
@@ -200,7 +206,7 @@ impl Reader {
             match word.as_str() {
                 ".align" => {
                     let number = self.number("an alignment")?;
-                    text += &format!(" {number}");
+                    text = format!("{text} {number}");
                     // Behind `.ptr` it is that of what the pointer points to.
                     if !is_pointer {
                         align = Some(number);
@@ -209,20 +215,20 @@ impl Reader {
                 ".ptr" => is_pointer = true,
                 ".global" | ".const" | ".shared" | ".local" | ".generic" => {}
                 ty => {
-                    element = Some(scalar(ty).ok_or_else(|| self.fault(format!("`{ty}` is no type of a parameter")))?)
+                    element = Some(scalar(ty).ok_or_else(|| self.fault(format!("`{ty}` is no type of a parameter")))?);
                 }
             }
         };
         let (class, width) = element.ok_or_else(|| self.fault(format!("`{name}` has no type")))?;
-        text += &format!(" {name}");
+        text = format!("{text} {name}");
         let mut size = width;
         while self.eat('[') {
             let count = self.number("the size of an array")?;
             size = size.saturating_mul(count);
-            text += &format!("[{count}]");
+            text = format!("{text}[{count}]");
             self.expect(']')?;
         }
-        Ok(Param { size, align: align.unwrap_or(width), class, text })
+        Ok(Param { name, size, align: align.unwrap_or(width), class, text })
     }
 }
 
@@ -370,6 +376,7 @@ mod tests {
         assert_eq!(fault(".entry f(.param x)"), "line 4: `x` has no type");
         assert_eq!(fault(".entry f(.param .u32 x .param .u32 y)"), "line 4: `)` is missing");
         assert_eq!(fault(".entry f(.param .b8 x[n])"), "line 4: `n` is no number");
+        assert!(fault(".entry f(.param .u32 f)").contains("own name"));
         assert_eq!(fault(".entry f()\n{ {"), "line 5: `}` is missing");
         assert_eq!(
             parse(".version 6.0\n.target compute_70").unwrap_err(),

@@ -99,3 +99,56 @@ fn names_of_the_declaration_are_not_taken() {
         assert!(text.contains(&format!("{name} ")), "{name}");
     }
 }
+
+#[test]
+fn kernels_with_ptx_are_launched_with_what_it_has() {
+    let args = quote!(struct Set, ptx = "../ui-tests/ptx/blas.ptx", target = "sm_70");
+    let input = quote! {
+        unsafe extern "kernel" {
+            #[cpu(scale)]
+            unsafe fn scale(factor: f32, data: &mut [f32], #[len_of(data)] n: u32);
+            #[ptx("_Z5clampfPfj")]
+            unsafe fn limit(factor: Limit, data: &mut [f32], n: u32);
+            unsafe fn stencil<Q>(p: Stencil<'_, Q>);
+            #[ptx(none)] #[cpu(clear)]
+            unsafe fn clear(data: &mut [f32]);
+        }
+    };
+    let text = expand(args, input).to_string();
+    assert!(!text.contains("compile_error"), "{text}");
+    assert!(text.contains("include_str ! (:: core :: concat ! (:: core :: env ! (\"CARGO_MANIFEST_DIR\")"), "{text}");
+    assert!(text.contains(r#"& ["scale" , "_Z5clampfPfj" , "stencil"]"#), "{text}");
+    assert_eq!(text.matches("enqueue_on_gpu").count(), 3);
+    // `factor` and `n` of two kernels; `p` in the constant and, for each tag, in the method.
+    assert_eq!(text.matches("check_param").count(), 2 + 2 + 2);
+}
+
+#[test]
+fn kernels_that_differ_from_ptx_are_there_for_their_callers() {
+    let input = quote! {
+        unsafe extern "kernel" {
+            unsafe fn scale(factor: f32);
+            unsafe fn missing();
+            #[ptx(none)]
+            unsafe fn nowhere();
+            #[ptx(some)]
+            unsafe fn word();
+        }
+    };
+    let expand = |args| expand(args, input.clone()).to_string();
+    let text = expand(quote!(struct Set, ptx = "../ui-tests/ptx/blas.ptx", target = "sm_60"));
+    assert_eq!(text.matches("compile_error").count(), 5, "{text}");
+    assert!(text.contains("fn scale") && text.contains("fn missing"));
+    for args in [
+        quote!(struct Set, ptx = "no/such/file.ptx"),
+        quote!(struct Set, ptx = "src"),
+        quote!(struct Set, ptx = "Cargo.toml"),
+        quote!(struct Set, ptx = 1),
+        quote!(struct Set, ptx),
+        quote!(struct Set, target = "sm_70"),
+        quote!(struct Set, ptx = "../ui-tests/ptx/blas.ptx", target = "70"),
+        quote!(struct Set, ptx = "../ui-tests/ptx/blas.ptx", ptx = "../ui-tests/ptx/blas.ptx"),
+    ] {
+        assert!(expand(args).contains("compile_error"));
+    }
+}

@@ -24,6 +24,8 @@ const MANY_BYTES: usize = 64 << 20;
 pub(crate) struct Core {
     device: &'static CudaDevice,
     raw: CUstream,
+    /// The handle is somebody else's: it is not used behind the last context of it.
+    foreign: bool,
     /// Recorded when the last handle goes; held from the start, so that only the record can fail then.
     end: CUevent,
     parked: Mutex<Parked>,
@@ -44,7 +46,8 @@ struct Parked {
 
 /// A stream without handles.
 pub(super) struct Orphan {
-    raw: CUstream,
+    /// For reuse; `None` if it was somebody else's.
+    raw: Option<CUstream>,
     end: CUevent,
     blocks: VecDeque<BlockRef>,
 }
@@ -59,23 +62,32 @@ unsafe impl Sync for Core {}
 impl Core {
     /// A stream that is not ordered with the legacy stream: one without handles that has ended, or a new one.
     pub(crate) fn open(device: &'static CudaDevice) -> Result<Arc<Core>, Error> {
-        let (raw, end) = match device.take_ended() {
-            Some(ended) => ended,
-            None => {
-                let end = device.take_event()?;
-                let mut raw = ptr::null_mut();
-                let create = || {
-                    // SAFETY: the address is valid for the call.
-                    unsafe { raw::cuStreamCreateWithPriority(&raw mut raw, raw::STREAM_NON_BLOCKING, 0) }
-                };
-                if let Err(error) = check(Operation::Create, device.within(create)) {
-                    device.put_event(end);
-                    return Err(error);
-                }
-                (raw, end)
-            }
+        if let Some((raw, end)) = device.take_ended() {
+            return Ok(Core::of(device, raw, end, false));
+        }
+        let end = device.take_event()?;
+        let mut raw = ptr::null_mut();
+        let create = || {
+            // SAFETY: the address is valid for the call.
+            unsafe { raw::cuStreamCreateWithPriority(&raw mut raw, raw::STREAM_NON_BLOCKING, 0) }
         };
-        Ok(Arc::new(Core { device, raw, end, parked: Mutex::default(), crowded: AtomicBool::new(false) }))
+        if let Err(error) = check(Operation::Create, device.within(create)) {
+            device.put_event(end);
+            return Err(error);
+        }
+        Ok(Core::of(device, raw, end, false))
+    }
+
+    /// A stream of somebody else.
+    ///
+    /// # Safety
+    /// It is a stream of the device's context, and lives until [`Core::close`] has returned.
+    pub(super) unsafe fn borrow(device: &'static CudaDevice, raw: CUstream) -> Result<Arc<Core>, Error> {
+        Ok(Core::of(device, raw, device.take_event()?, true))
+    }
+
+    fn of(device: &'static CudaDevice, raw: CUstream, end: CUevent, foreign: bool) -> Arc<Core> {
+        Arc::new(Core { device, raw, foreign, end, parked: Mutex::default(), crowded: AtomicBool::new(false) })
     }
 
     pub(super) fn device(&self) -> &'static CudaDevice {
@@ -102,18 +114,24 @@ impl Core {
         // function's contract.
         let code = match (dst.place, src.place) {
             (Place::Device, Place::Device) => {
+                // SAFETY: see above.
                 self.device.call(|| unsafe { raw::cuMemcpyDtoDAsync_v2(address(to), address(from), bytes, self.raw) })
             }
             (Place::Device, Place::Host) => {
+                // SAFETY: see above.
                 self.device.call(|| unsafe { raw::cuMemcpyHtoDAsync_v2(address(to), from.cast(), bytes, self.raw) })
             }
             (Place::Host, Place::Device) => {
+                // SAFETY: see above.
                 self.device.call(|| unsafe { raw::cuMemcpyDtoHAsync_v2(to.cast(), address(from), bytes, self.raw) })
             }
             (Place::Host, Place::Host) => {
+                // SAFETY: see above.
                 self.device.call(|| unsafe { raw::cuMemcpyAsync(address(to), address(from), bytes, self.raw) })
             }
+            // SAFETY: see above.
             (_, Place::Lent) => return unsafe { stage::upload(self, dst, from, bytes) },
+            // SAFETY: see above.
             (Place::Lent, _) => return unsafe { stage::download(self, to, src, bytes) },
         };
         check(Operation::Copy, code)
@@ -132,19 +150,27 @@ impl Core {
         // fill goes by bytes.
         let code = match size_of::<E>() {
             1 => {
+                // SAFETY: see above.
                 let value = unsafe { std::mem::transmute_copy::<E, u8>(&value) };
+                // SAFETY: see above.
                 self.device.call(|| unsafe { raw::cuMemsetD8Async(to, value, count, stream) })
             }
             2 if to.is_multiple_of(2) => {
+                // SAFETY: see above.
                 let value = unsafe { std::mem::transmute_copy::<E, u16>(&value) };
+                // SAFETY: see above.
                 self.device.call(|| unsafe { raw::cuMemsetD16Async(to, value, count, stream) })
             }
             4 if to.is_multiple_of(4) => {
+                // SAFETY: see above.
                 let value = unsafe { std::mem::transmute_copy::<E, u32>(&value) };
+                // SAFETY: see above.
                 self.device.call(|| unsafe { raw::cuMemsetD32Async(to, value, count, stream) })
             }
             size => {
+                // SAFETY: see above.
                 let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size) };
+                // SAFETY: see above.
                 return unsafe { fill::fill(self, dst, bytes) };
             }
         };
@@ -221,6 +247,9 @@ impl Core {
             self.free_in_order(block);
             return;
         }
+        if matches!(block.storage(), Storage::Driver(Allocation::Foreign)) {
+            return; // its owner answers for what is pending
+        }
         let mut parked = lock(&self.parked);
         parked.bytes += block.capacity();
         parked.blocks.push_back(block);
@@ -279,16 +308,21 @@ impl Core {
         }
     }
 
-    /// The last handle is gone: the stream waits on its device for reuse, with what is parked.
+    /// The last handle is gone: the stream waits on its device for reuse, with what is parked. Of a stream that is
+    /// somebody else's only the event and what is parked wait there.
     pub(crate) fn close(&self) {
         let parked = std::mem::take(&mut *lock(&self.parked));
         if let Some((event, _)) = parked.marker {
             self.device.put_event(event);
         }
+        if self.foreign && parked.blocks.is_empty() {
+            self.device.put_event(self.end);
+            return;
+        }
         // SAFETY: both handles live.
         let code = self.device.call(|| unsafe { raw::cuEventRecord(self.end, self.raw) });
         if code == 0 {
-            let orphan = Orphan { raw: self.raw, end: self.end, blocks: parked.blocks };
+            let orphan = Orphan { raw: (!self.foreign).then_some(self.raw), end: self.end, blocks: parked.blocks };
             let mut orphans = lock(&self.device.orphans);
             if !orphan.blocks.is_empty() {
                 self.device.orphaned.store(true, Ordering::Relaxed);
@@ -306,10 +340,10 @@ impl CudaDevice {
     fn take_ended(&self) -> Option<(CUstream, CUevent)> {
         let ended = {
             let mut orphans = lock(&self.orphans);
-            let at = orphans.iter().position(|orphan| self.has_ended(orphan))?;
+            let at = orphans.iter().position(|orphan| orphan.raw.is_some() && self.has_ended(orphan))?;
             orphans.remove(at)?
         };
-        Some((ended.raw, ended.end))
+        Some((ended.raw?, ended.end))
     }
 
     fn has_ended(&self, orphan: &Orphan) -> bool {
@@ -321,11 +355,17 @@ impl CudaDevice {
     pub(super) fn sweep(&self) {
         let mut passed = Vec::new();
         let mut orphans = lock(&self.orphans);
-        for orphan in orphans.iter_mut() {
-            if !orphan.blocks.is_empty() && self.has_ended(orphan) {
+        orphans.retain_mut(|orphan| {
+            let ended = !orphan.blocks.is_empty() && self.has_ended(orphan);
+            if ended {
                 passed.append(&mut Vec::from(std::mem::take(&mut orphan.blocks)));
             }
-        }
+            if ended && orphan.raw.is_none() {
+                self.put_event(orphan.end);
+                return false;
+            }
+            true
+        });
         self.orphaned.store(orphans.iter().any(|orphan| !orphan.blocks.is_empty()), Ordering::Relaxed);
         drop(orphans);
         drop(passed);

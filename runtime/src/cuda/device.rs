@@ -9,8 +9,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use super::core::Orphan;
 use super::module::Module;
 use super::raw::{self, CUcontext, CUdevice, CUevent, CUfunction, Code};
-use super::{check, memory};
-use crate::block::Block;
+use super::{Allocation, check, memory};
+use crate::block::{Block, Storage};
+use crate::device::MemoryInfo;
 use crate::error::{Error, Operation};
 use crate::free_list::FreeList;
 
@@ -22,6 +23,9 @@ pub(crate) struct CudaDevice {
     ordinal: usize,
     context: CUcontext,
     name: String,
+    /// Major and minor.
+    capability: (u32, u32),
+    driver: (u32, u32),
     /// Whether memory is allocated and freed in stream order. Without, it is parked like host memory.
     pools: bool,
     pub(super) free: FreeList,
@@ -88,15 +92,26 @@ impl CudaDevice {
         let mut context: CUcontext = ptr::null_mut();
         // SAFETY: as above. The context is never released.
         check(OP, unsafe { raw::cuDevicePrimaryCtxRetain(&raw mut context, raw_device) })?;
-        let mut pools = 0;
-        let attribute = raw::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
-        // SAFETY: as above. A driver that does not know the attribute has no pools.
-        let known = unsafe { raw::cuDeviceGetAttribute(&raw mut pools, attribute, raw_device) } == 0;
-        let pools = known && pools == 1 && memory::keep_pool(raw_device).is_ok();
+        let attribute = |attribute| {
+            let mut value = 0;
+            // SAFETY: as above.
+            check(OP, unsafe { raw::cuDeviceGetAttribute(&raw mut value, attribute, raw_device) })?;
+            Ok::<c_int, Error>(value)
+        };
+        let major = attribute(raw::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+        let minor = attribute(raw::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+        // A driver that does not know the attribute has no pools.
+        let pools = matches!(attribute(raw::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED), Ok(1))
+            && memory::keep_pool(raw_device).is_ok();
+        let mut version = 0;
+        // SAFETY: as above.
+        check(OP, unsafe { raw::cuDriverGetVersion(&raw mut version) })?;
         Ok(CudaDevice {
             ordinal,
             context,
             name,
+            capability: (major.unsigned_abs(), minor.unsigned_abs()),
+            driver: (version.unsigned_abs() / 1000, version.unsigned_abs() % 1000 / 10),
             pools,
             free: FreeList::new(),
             orphans: Mutex::new(VecDeque::new()),
@@ -109,6 +124,22 @@ impl CudaDevice {
 
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(crate) fn ordinal(&self) -> usize {
+        self.ordinal
+    }
+
+    pub(crate) fn capability(&self) -> (u32, u32) {
+        self.capability
+    }
+
+    pub(crate) fn driver(&self) -> (u32, u32) {
+        self.driver
+    }
+
+    pub(super) fn context(&self) -> CUcontext {
+        self.context
     }
 
     pub(super) fn has_pools(&self) -> bool {
@@ -143,11 +174,11 @@ impl CudaDevice {
             return Ok(event);
         }
         let mut event = ptr::null_mut();
-        // SAFETY: the address is valid for the call.
-        check(
-            Operation::Record,
-            self.within(|| unsafe { raw::cuEventCreate(&raw mut event, raw::EVENT_DISABLE_TIMING) }),
-        )?;
+        let create = || {
+            // SAFETY: the address is valid for the call.
+            unsafe { raw::cuEventCreate(&raw mut event, raw::EVENT_DISABLE_TIMING) }
+        };
+        check(Operation::Record, self.within(create))?;
         Ok(event)
     }
 
@@ -164,6 +195,9 @@ impl CudaDevice {
 
     /// Takes back a block whose last count is gone.
     pub(crate) fn give_back(&self, block: Box<Block>) {
+        if matches!(block.storage(), Storage::Driver(Allocation::Foreign)) {
+            return self.free.release(block.capacity());
+        }
         // What exceeds the list goes back to the driver at the next trim only: giving it back may wait for the device.
         if let Err(block) = self.free.put(block) {
             self.free.keep(block);
@@ -177,11 +211,10 @@ impl CudaDevice {
     }
 
     /// Free and total bytes of the device's memory.
-    #[allow(dead_code)]
-    pub(crate) fn memory(&self) -> Result<(usize, usize), Error> {
+    pub(crate) fn memory(&self) -> Result<MemoryInfo, Error> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: the addresses are valid for the call.
-        check(OP, self.within(|| unsafe { raw::cuMemGetInfo_v2(&raw mut free, &raw mut total) }))?;
-        Ok((free, total))
+        check(Operation::Query, self.within(|| unsafe { raw::cuMemGetInfo_v2(&raw mut free, &raw mut total) }))?;
+        Ok(MemoryInfo { free, total })
     }
 }

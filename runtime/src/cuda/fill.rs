@@ -33,7 +33,7 @@ pub(super) unsafe fn fill(core: &Arc<Core>, dst: Admitted, element: &[u8]) -> Re
     let (to, stream) = (address(dst.ptr), core.raw());
     // The shortest part that the element repeats.
     let period = [1, 2, 4, 8, 16].into_iter().find(|&period| {
-        element.len() % period == 0 && element.chunks_exact(period).all(|part| part == &element[..period])
+        element.len().is_multiple_of(period) && element.chunks_exact(period).all(|part| part == &element[..period])
     });
     let number = |from: usize, to: usize| {
         let mut number = [0; 8];
@@ -43,20 +43,26 @@ pub(super) unsafe fn fill(core: &Arc<Core>, dst: Admitted, element: &[u8]) -> Re
     let aligned = |to_what: usize| dst.ptr.addr().is_multiple_of(to_what);
     // SAFETY: in each arm, `to` is memory of `bytes` bytes for this stream to write, aligned as the call wants it.
     match period {
+        // SAFETY: see above.
         Some(1) => check(OP, core.device().call(|| unsafe { raw::cuMemsetD8Async(to, element[0], bytes, stream) })),
         Some(2) if aligned(2) => {
             let value = number(0, 2) as u16;
+            // SAFETY: see above.
             check(OP, core.device().call(|| unsafe { raw::cuMemsetD16Async(to, value, bytes / 2, stream) }))
         }
         Some(4) if aligned(4) => {
             let value = number(0, 4) as u32;
+            // SAFETY: see above.
             check(OP, core.device().call(|| unsafe { raw::cuMemsetD32Async(to, value, bytes / 4, stream) }))
         }
         Some(8) if aligned(16) => {
             let value = number(0, 8);
+            // SAFETY: see above.
             unsafe { by_kernel(core, to, bytes, value, value) }
         }
+        // SAFETY: see above.
         Some(16) if aligned(16) => unsafe { by_kernel(core, to, bytes, number(0, 8), number(8, 16)) },
+        // SAFETY: see above.
         _ => unsafe { by_copies(core, dst, element) },
     }
 }
@@ -65,7 +71,7 @@ pub(super) unsafe fn fill(core: &Arc<Core>, dst: Admitted, element: &[u8]) -> Re
 /// `to` is a multiple of 16 and `bytes` of 8, and as for [`fill`].
 unsafe fn by_kernel(core: &Arc<Core>, mut to: u64, bytes: usize, mut low: u64, mut high: u64) -> Result<(), Error> {
     let function = core.device().fill_kernel()?;
-    let (mut count, mut rest) = ((bytes / 16) as u64, u64::from(bytes % 16 != 0));
+    let (mut count, mut rest) = ((bytes / 16) as u64, u64::from(!bytes.is_multiple_of(16)));
     let blocks = count.div_ceil(u64::from(BLOCK)).clamp(1, MAX_BLOCKS);
     let launch = Launch::new(blocks as u32, BLOCK);
     let mut params: [*mut c_void; 5] = [

@@ -20,6 +20,8 @@ pub(crate) enum Allocation {
     Plain(&'static CudaDevice),
     /// In stream order, by the stream that it is dropped on: not through here.
     Pool,
+    /// Not at all: it belongs to somebody else.
+    Foreign,
 }
 
 impl Allocation {
@@ -31,7 +33,7 @@ impl Allocation {
             Allocation::Pinned(device) => device.within(|| unsafe { raw::cuMemFreeHost(base.cast()) }),
             // SAFETY: the memory came from `cuMemAlloc`, and nobody holds the block.
             Allocation::Plain(device) => device.within(|| unsafe { raw::cuMemFree_v2(address(base)) }),
-            Allocation::Pool => 0,
+            Allocation::Pool | Allocation::Foreign => 0,
         };
     }
 }

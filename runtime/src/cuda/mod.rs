@@ -4,9 +4,12 @@ mod core;
 mod device;
 mod event;
 mod fill;
+mod interop;
 mod memory;
 mod module;
+mod peer;
 mod raw;
+mod register;
 mod stage;
 
 pub(crate) use self::core::Core;
@@ -14,6 +17,7 @@ pub(crate) use self::device::CudaDevice;
 pub(crate) use self::event::Event;
 pub(crate) use self::memory::Allocation;
 pub use self::module::Functions;
+pub(crate) use self::register::Registrations;
 
 use std::ffi::CStr;
 use std::ptr;

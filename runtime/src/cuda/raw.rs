@@ -14,18 +14,24 @@ pub(crate) use cust::sys::{
 pub(crate) type Code = c_int;
 
 pub(crate) const OUT_OF_MEMORY: Code = 2;
-pub(crate) const DEINITIALIZED: Code = 4;
 pub(crate) const NO_DEVICE: Code = 100;
 pub(crate) const INVALID_CONTEXT: Code = 201;
 pub(crate) const NOT_FOUND: Code = 500;
 pub(crate) const NOT_READY: Code = 600;
 
+/// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: handles that are no streams of their own, as null is.
+pub(crate) const STREAM_LEGACY: usize = 1;
+pub(crate) const STREAM_PER_THREAD: usize = 2;
 /// `CU_STREAM_NON_BLOCKING`: no implicit order with the legacy stream.
 pub(crate) const STREAM_NON_BLOCKING: c_uint = 1;
 /// `CU_EVENT_DISABLE_TIMING`.
 pub(crate) const EVENT_DISABLE_TIMING: c_uint = 2;
 /// `CU_MEMHOSTALLOC_PORTABLE`: pinned for all GPUs. Mapped it is by unified addressing.
 pub(crate) const HOST_ALLOC_PORTABLE: c_uint = 1;
+/// `CU_MEMHOSTREGISTER_PORTABLE`.
+pub(crate) const HOST_REGISTER_PORTABLE: c_uint = 1;
+/// `CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`.
+pub(crate) const POINTER_DEVICE_ORDINAL: c_int = 9;
 
 #[allow(non_snake_case)]
 unsafe extern "C" {
@@ -43,7 +49,9 @@ unsafe extern "C" {
 
     pub(crate) fn cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int) -> Code;
     pub(crate) fn cuStreamSynchronize(stream: CUstream) -> Code;
-    pub(crate) fn cuStreamQuery(stream: CUstream) -> Code;
+    pub(crate) fn cuStreamGetFlags(stream: CUstream, flags: *mut c_uint) -> Code;
+    pub(crate) fn cuStreamGetCtx(stream: CUstream, context: *mut CUcontext) -> Code;
+    pub(crate) fn cuStreamIsCapturing(stream: CUstream, status: *mut c_int) -> Code;
     pub(crate) fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> Code;
 
     pub(crate) fn cuEventCreate(event: *mut CUevent, flags: c_uint) -> Code;
@@ -58,6 +66,9 @@ unsafe extern "C" {
     pub(crate) fn cuMemFreeAsync(ptr: CUdeviceptr, stream: CUstream) -> Code;
     pub(crate) fn cuMemHostAlloc(ptr: *mut *mut c_void, bytes: usize, flags: c_uint) -> Code;
     pub(crate) fn cuMemFreeHost(ptr: *mut c_void) -> Code;
+    pub(crate) fn cuMemHostRegister_v2(ptr: *mut c_void, bytes: usize, flags: c_uint) -> Code;
+    pub(crate) fn cuMemHostUnregister(ptr: *mut c_void) -> Code;
+    pub(crate) fn cuPointerGetAttribute(value: *mut c_void, attribute: c_int, ptr: CUdeviceptr) -> Code;
     pub(crate) fn cuDeviceGetDefaultMemPool(pool: *mut CUmemoryPool, device: CUdevice) -> Code;
     pub(crate) fn cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void)
     -> Code;
@@ -66,6 +77,14 @@ unsafe extern "C" {
     pub(crate) fn cuMemcpyHtoDAsync_v2(dst: CUdeviceptr, src: *const c_void, bytes: usize, stream: CUstream) -> Code;
     pub(crate) fn cuMemcpyDtoHAsync_v2(dst: *mut c_void, src: CUdeviceptr, bytes: usize, stream: CUstream) -> Code;
     pub(crate) fn cuMemcpyDtoDAsync_v2(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize, stream: CUstream) -> Code;
+    pub(crate) fn cuMemcpyPeerAsync(
+        dst: CUdeviceptr,
+        dst_context: CUcontext,
+        src: CUdeviceptr,
+        src_context: CUcontext,
+        bytes: usize,
+        stream: CUstream,
+    ) -> Code;
     pub(crate) fn cuMemsetD8Async(dst: CUdeviceptr, value: u8, count: usize, stream: CUstream) -> Code;
     pub(crate) fn cuMemsetD16Async(dst: CUdeviceptr, value: u16, count: usize, stream: CUstream) -> Code;
     pub(crate) fn cuMemsetD32Async(dst: CUdeviceptr, value: u32, count: usize, stream: CUstream) -> Code;

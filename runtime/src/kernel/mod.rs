@@ -46,6 +46,18 @@ pub use call::{ArgCheck, SpanLen};
 /// # Ok(()) }
 /// ```
 ///
+/// With `ptx = "file"` behind the struct the same kernels run on a GPU. The file is read when the crate is compiled; its path
+/// starts at the folder of the crate's `Cargo.toml`:
+///
+/// ```
+/// #[escrow::kernels(pub struct Blas, ptx = "../examples/kernels/blas.ptx", target = "sm_70")]
+/// unsafe extern "kernel" {
+///     #[launch(cover(y))]
+///     #[requires(x.len() == y.len())]
+///     safe fn saxpy(#[len_of(y)] n: u32, a: f32, x: &[f32], y: &mut [f32]);
+/// }
+/// ```
+///
 /// The attribute makes `struct Blas` with `Blas::load(&device)`, `device()` and a method for each kernel. A method takes
 /// the context, then the parameters. It compares the device and the stream of every operand, then looks at what the
 /// declaration demands, and enqueues once; after an error nothing was enqueued. With `crate = path` behind the struct
@@ -72,8 +84,18 @@ pub use call::{ArgCheck, SpanLen};
 /// of spans names the launching stream: `safe fn f<S>(p: Params<'_, S>)`. `len_of`, `cover` and `requires` see into it:
 /// `p.src`, `p.src.len()`.
 ///
+/// # PTX
+/// The compiler refuses a kernel that is not in the file, one with another number of parameters than the `.param` list there,
+/// a parameter of another size, of a larger alignment, or a number where the file has one of another kind, and
+/// with `target = "sm_80"` a file that is for newer GPUs. All that holds with and without the feature `cuda`. A span is one
+/// 64-bit pointer there, null if it has no elements; a `len_of` parameter is one of its own, at its place in the list; a
+/// struct has the layout that its `C_DECL` says. `load` has the driver compile the file once for each GPU. A launch that
+/// covers a span starts whole blocks of 256 threads, so such a kernel begins with `if (i >= n) return;`.
+///
 /// # Attributes of a kernel
-/// - `#[cpu(path)]`: the Rust body. It is called with a `Share` and the parameters, on several threads. With
+/// - `#[ptx("name")]`: its name in the PTX file, as C++ mangles it, if it is another one. `#[ptx(none)]`: it is not
+///   there, so on a GPU it is `Error::NoBody`.
+/// - `#[cpu(path)]`: the Rust body for the CPU device. It is called with a `Share` and the parameters, on several threads. With
 ///   `#[cpu(single path)]` it is called once, without a share, and spans that it writes are `&mut [T]`. On the CPU device
 ///   a kernel without a body is `Error::NoBody`. The body may be an `unsafe fn`: what it asks
 ///   for is part of the promise.

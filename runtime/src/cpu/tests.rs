@@ -80,6 +80,7 @@ impl World {
     }
 }
 
+#[cfg_attr(not(feature = "cuda"), allow(irrefutable_let_patterns))] // there is no other kind
 fn cpu(device: &Device) -> &CpuDevice {
     let Kind::Cpu(cpu) = device.kind() else { unreachable!("a CPU device") };
     cpu

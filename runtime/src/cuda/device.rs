@@ -101,7 +101,10 @@ impl CudaDevice {
         let major = attribute(raw::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = attribute(raw::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
         // A driver that does not know the attribute has no pools.
-        let pools = matches!(attribute(raw::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED), Ok(1))
+        // A memory checker takes the driver's pool for one block: without pools it finds an access beside a buffer.
+        let wanted = std::env::var_os("ESCROW_CUDA_POOLS").is_none_or(|value| value != "0");
+        let pools = wanted
+            && matches!(attribute(raw::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED), Ok(1))
             && memory::keep_pool(raw_device).is_ok();
         let mut version = 0;
         // SAFETY: as above.

@@ -1,5 +1,5 @@
-//! The C side: handle types, result codes and attribute numbers, as in CUDA 11.4's `cuda.h` (the version of `cust_raw`).
-//! Enumerations are plain integers here, so that no caller's value can be invalid.
+//! The C side: handle types, result codes and attribute numbers, as in CUDA 11.4's `cuda.h` (the version of
+//! `cust_raw`). Enumerations are plain integers here, so that no caller's value can be invalid.
 
 use std::ffi::{c_int, c_void};
 

@@ -52,8 +52,8 @@ pub extern "C" fn fake_cuda_reset() {
     entry::clear_counts();
 }
 
-/// As a new process: no objects, no memory, not initialised, settings from the environment. Nothing may run, and handles from before
-/// are dead.
+/// As a new process: no objects, no memory, not initialised, settings from the environment. Nothing may run, and
+/// handles from before are dead.
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_cuda_wipe() {
     let mut d = open();
@@ -68,8 +68,8 @@ pub extern "C" fn fake_cuda_finish() {
     open().run_all();
 }
 
-/// Calls of one function so far (`*`: of all). `@device-wait`: frees that waited for a device. `@pageable`: asynchronous copies from
-/// and to pageable memory.
+/// Calls of one function so far (`*`: of all). `@device-wait`: frees that waited for a device. `@pageable`:
+/// asynchronous copies from and to pageable memory.
 ///
 /// # Safety
 /// `name` is null or ends with a zero.
@@ -91,7 +91,8 @@ pub unsafe extern "C" fn fake_cuda_count(name: *const c_char) -> u64 {
 /// `place` is null or valid for `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fake_cuda_counts(place: *mut c_char, len: usize) -> usize {
-    let text: String = entry::counts().into_iter().map(|(name, count)| format!("{name} {count}\n")).collect();
+    let counts = entry::counts();
+    let text = counts.iter().fold(String::new(), |text, (name, count)| text + name + " " + &count.to_string() + "\n");
     // SAFETY: as the caller promises.
     unsafe { give(&text, place, len) }
 }
@@ -146,8 +147,8 @@ pub extern "C" fn fake_cuda_set_abort(on: c_int) {
     d.apply();
 }
 
-/// Makes the `nth` call of a function (`*`: of any) from now on return `code` instead of doing its work; 0: all calls. Adds to what was
-/// set before; `fake_cuda_reset` takes all of them away.
+/// Makes the `nth` call of a function (`*`: of any) from now on return `code` instead of doing its work; 0: all
+/// calls. Adds to what was set before; `fake_cuda_reset` takes all of them away.
 ///
 /// # Safety
 /// `name` is null or ends with a zero.

@@ -107,13 +107,14 @@ pub(crate) struct Driver {
     pub(crate) functions: Table<Function>,
     pub(crate) memory: Memory,
     pub(crate) reports: Reports,
-    /// What the host knows to be complete. One clock for all host threads: how those synchronise is not seen here, and a clock of
-    /// their own would report programs that are right.
+    /// What the host knows to be complete. One clock for all host threads: how those synchronise is not seen here,
+    /// and a clock of their own would report programs that are right.
     pub(crate) host: Clock,
     host_version: u64,
     /// Serial of the last operation.
     pub(crate) serial: u64,
-    /// The stream of each slot, and slots that are free with the serial that the host must know before they are used again.
+    /// The stream of each slot, and slots that are free with the serial that the host must know before they are used
+    /// again.
     slots: Vec<u64>,
     free_slots: Vec<(u32, u64)>,
     /// Launches enqueued and not run: what they touch is not known yet.
@@ -235,7 +236,7 @@ impl Driver {
         self.random
     }
 
-    // --- Lookups -------------------------------------------------------------------------------------------------------------
+    // --- Lookups
 
     /// A device.
     pub(crate) fn device(&mut self, ordinal: CUdevice) -> Result<&mut Device, CUresult> {
@@ -262,7 +263,7 @@ impl Driver {
     }
 
     /// A call about an object of `ctx`: fails where the context has failed, and in strict mode where it is not current.
-    fn usable(&self, ctx: u64) -> Answer {
+    pub(crate) fn usable(&self, ctx: u64) -> Answer {
         if self.settings.strict && crate::api::context::current() != ctx {
             return Err(INVALID_CONTEXT);
         }
@@ -292,11 +293,12 @@ impl Driver {
         self.streams.get(stream).map_or(0, |s| s.ctx)
     }
 
-    // --- Streams -------------------------------------------------------------------------------------------------------------
+    // --- Streams
 
     /// A new stream.
     pub(crate) fn new_stream(&mut self, ctx: u64, flags: u32, priority: i32, null: bool) -> u64 {
-        // A slot of an old stream only where the host knows that all of its work is over: the new one's work comes after it then.
+        // A slot of an old stream only where the host knows that all of its work is over: the new one's work comes
+        // after it then.
         let host = &self.host;
         let slot = self.free_slots.iter().position(|(slot, last)| host.get(*slot) >= *last);
         let slot = slot.map_or(self.slots.len() as u32, |at| self.free_slots.swap_remove(at).0);
@@ -421,7 +423,7 @@ impl Driver {
         }
     }
 
-    // --- Failure -------------------------------------------------------------------------------------------------------------
+    // --- Failure
 
     /// A context fails for good: what is enqueued on it never runs.
     pub(crate) fn fail_context(&mut self, ctx: u64, code: CUresult) {
@@ -434,7 +436,7 @@ impl Driver {
             let queue = std::mem::take(&mut stream.queue);
             stream.done = stream.last;
             for op in queue {
-                self.discard(op);
+                self.discard(&op);
             }
             self.retire(id);
         }

@@ -154,8 +154,9 @@ pub(crate) fn enter(
     code
 }
 
-/// Defines exported driver functions. A body is a closure from the locked driver to an [`Answer`]; it runs under the contract
-/// of the driver's function of that name: pointers are null or valid for what the function reads or writes there.
+/// Defines exported driver functions. A body is a closure from the locked driver to an [`Answer`]; it runs under the
+/// contract of the driver's function of that name: pointers are null or valid for what the function reads or writes
+/// there.
 macro_rules! driver_calls {
     ($($(#[$doc:meta])* $mode:ident $name:ident($($arg:ident: $ty:ty),* $(,)?) |$d:ident| $body:expr;)*) => {$(
         $(#[$doc])*
@@ -173,7 +174,7 @@ macro_rules! driver_calls {
             $crate::entry::enter(
                 &SITE,
                 &|| -> String {
-                    let all: &[String] = &[$(format!(concat!(stringify!($arg), "={:?}"), $arg)),*];
+                    let all: &[String] = &[$($crate::entry::show(stringify!($arg), &$arg)),*];
                     all.join(", ")
                 },
                 // SAFETY: the caller of this function vouches for its pointers, see above.
@@ -187,6 +188,15 @@ macro_rules! driver_calls {
     )*};
 }
 pub(crate) use driver_calls;
+
+/// `name=value`. Large numbers are addresses, and read best as reports write them.
+pub(crate) fn show(name: &str, value: &dyn std::fmt::Debug) -> String {
+    let text = format!("{value:?}");
+    match text.parse::<u64>() {
+        Ok(address) if address > u64::from(u32::MAX) => format!("{name}={address:#x}"),
+        _ => format!("{name}={text}"),
+    }
+}
 
 /// Writes a result where the caller wants it.
 ///

@@ -1,7 +1,8 @@
 //! Blocks: device memory, pinned host memory and registered host memory.
 //!
-//! Device addresses are numbers of their own, never given out twice and never valid for the host: a host access faults, and a use
-//! after free is always seen, even when the real allocator would have given the memory to someone else.
+//! Device addresses are numbers of their own, never given out twice and never valid for the host: a host access
+//! faults, and a use after free is always seen, even when the real allocator would have given the memory to someone
+//! else.
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;
@@ -71,7 +72,8 @@ impl Block {
     /// Nobody else uses these bytes now.
     pub(crate) unsafe fn scramble(&self, offset: u64, len: u64, value: u8) {
         debug_assert!(offset + len <= self.len);
-        // SAFETY: the range is inside the block, whose bytes are valid while it is in the map; the caller excludes others.
+        // SAFETY: the range is inside the block, whose bytes are valid while it is in the map; the caller excludes
+        // others.
         unsafe { self.at(offset).write_bytes(value, len as usize) };
     }
 }

@@ -1,7 +1,7 @@
 //! Operations of a stream, and what happens when one runs.
 //!
-//! Accesses are checked when they happen. The order in which operations run respects every edge, so two accesses without an edge
-//! are found whichever runs first.
+//! Accesses are checked when they happen. The order in which operations run respects every edge, so two accesses
+//! without an edge are found whichever runs first.
 
 use std::ffi::c_void;
 use std::fmt::Write as _;
@@ -99,7 +99,8 @@ impl Driver {
         address >= DEVICE_BASE
     }
 
-    /// Counts the operation on its blocks, and scrambles pinned memory that it will write, so that reading it early shows.
+    /// Counts the operation on its blocks, and scrambles pinned memory that it will write, so that reading it early
+    /// shows.
     pub(crate) fn hold(&mut self, kind: &Kind) {
         let quiet = self.pending_launches == 0;
         let written = match kind {
@@ -110,8 +111,8 @@ impl Driver {
         if let Some((address, len)) = written
             && let Some(block) = self.memory.find(address).filter(|b| b.is_host() && quiet && b.pending == 0)
         {
-            // SAFETY: `range` checked the range. No pending operation uses the block, and the host has given the range up: it is
-            // about to be overwritten.
+            // SAFETY: `range` checked the range. No pending operation uses the block, and the host has given the
+            // range up: it is about to be overwritten.
             unsafe { block.scramble(address - block.base, len, PENDING) };
         }
         for address in kind.uses().into_iter().flatten() {
@@ -141,7 +142,7 @@ impl Driver {
     }
 
     /// An operation of a failed context: it only gives back what it holds.
-    pub(crate) fn discard(&mut self, op: Op) {
+    pub(crate) fn discard(&mut self, op: &Op) {
         self.release(&op.kind);
         if let Kind::Free { base } = op.kind {
             self.free_block(base);
@@ -249,17 +250,18 @@ impl Driver {
             End::Bytes(_) => None,
         };
         if let (Some(from), Some(to), false) = (from, to, self.dry) {
-            // SAFETY: `touch` found both ranges in live blocks; raw memory is the caller's, who waits in the call. `copy`, since a
-            // range may alias itself in a program that was reported for it.
+            // SAFETY: `touch` found both ranges in live blocks; raw memory is the caller's, who waits in the call.
+            // `copy`, since a range may alias itself in a program that was reported for it.
             unsafe { std::ptr::copy(from.cast_const(), to, len as usize) };
         }
     }
 
+    #[allow(clippy::cast_ptr_alignment, reason = "unaligned writes")]
     fn fill(&mut self, dst: u64, pattern: u32, width: u8, count: u64, who: Access, clock: &Clock) {
         let Some(to) = self.touch(dst, count * u64::from(width), true, who, clock) else { return };
         let count = if self.dry { 0 } else { count as usize };
-        // SAFETY: `touch` found the range in a live block. The call checked the address's alignment for wider elements, and
-        // `write_unaligned` does not need it.
+        // SAFETY: `touch` found the range in a live block. The call checked the address's alignment for wider
+        // elements, and `write_unaligned` does not need it.
         unsafe {
             match width {
                 1 => to.write_bytes(pattern as u8, count),

@@ -1,5 +1,6 @@
-//! When operations run. Lazy, as a rule: nothing runs before a wait or a query asks for it, so that what a program did not wait for
-//! has not happened. With a delay seed a thread of its own runs them, in random order as far as the edges allow.
+//! When operations run. Lazy, as a rule: nothing runs before a wait or a query asks for it, so that what a program
+//! did not wait for has not happened. With a delay seed a thread of its own runs them, in random order as far as the
+//! edges allow.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,19 +60,27 @@ impl Session {
 
     /// Runs a stream up to an operation, and what that comes after.
     pub(crate) fn run(&mut self, stream: u64, serial: u64) {
-        let mut goals = vec![(stream, serial)];
-        while let Some(&(stream, serial)) = goals.last() {
-            if self.complete(stream, serial) {
-                goals.pop();
-            } else if self.settings.delay.is_some() {
-                self.wait();
+        let (mut goal, mut behind) = ((stream, serial), Vec::new());
+        loop {
+            let (stream, serial) = goal;
+            let next = if self.settings.delay.is_none() {
+                self.next(stream, serial)
+            } else if self.complete(stream, serial) {
+                Next::Nothing
             } else {
-                match self.next(stream, serial) {
-                    Next::Nothing => drop(goals.pop()),
-                    Next::Busy => self.wait(),
-                    Next::After(other, serial) => goals.push((other, serial)),
-                    Next::Step => self.step(stream),
+                Next::Busy
+            };
+            match next {
+                Next::Busy => self.wait(),
+                Next::Step => self.step(stream),
+                Next::After(other, serial) => {
+                    behind.push(goal);
+                    goal = (other, serial);
                 }
+                Next::Nothing => match behind.pop() {
+                    Some(next) => goal = next,
+                    None => return,
+                },
             }
         }
     }
@@ -157,7 +166,8 @@ impl Session {
         self.contexts.get(ctx).and_then(|c| c.sticky).map_or(Ok(()), Err)
     }
 
-    /// Runs everything of a device, as calls do that free memory at once. The host learns nothing by it: no document promises it.
+    /// Runs everything of a device, as calls do that free memory at once. The host learns nothing by it: no document
+    /// promises it.
     pub(crate) fn drain_device(&mut self, device: i32) {
         let on_device = |d: &Driver, ctx| d.contexts.get(ctx).is_some_and(|c| c.device == device);
         let all: Vec<_> =
@@ -181,8 +191,9 @@ impl HostCall {
     }
 }
 
-/// Checks at the end of the process what nobody waited for: two accesses are only compared once both have run.
-pub(crate) fn check_at_exit() {
+/// At the end of the process: writes the counts, and checks what nobody waited for, since two accesses are only
+/// compared once both have run.
+pub(crate) fn watch_exit() {
     static START: Once = Once::new();
     START.call_once(|| {
         // SAFETY: the function may run at any time, it takes what it needs under the driver's lock.
@@ -195,6 +206,13 @@ unsafe extern "C" {
 }
 
 extern "C" fn at_exit() {
+    if let Some(path) = std::env::var_os("FAKE_CUDA_COUNTS") {
+        let counts = entry::counts().into_iter().chain([("*", entry::total())]);
+        let text = counts.fold(String::new(), |text, (name, count)| text + name + " " + &count.to_string() + "\n");
+        if let Err(error) = std::fs::write(&path, text) {
+            eprintln!("fake-cuda: {}: {error}", path.display());
+        }
+    }
     // Another thread may hold the lock and never get on: then there is no check.
     if let Some(mut session) = Session::try_open("exit")
         && session.settings.delay.is_none()
@@ -205,7 +223,8 @@ extern "C" fn at_exit() {
     }
 }
 
-/// Starts the thread that runs host functions which nobody waits for: a program may wait for what they do by other means.
+/// Starts the thread that runs host functions which nobody waits for: a program may wait for what they do by other
+/// means.
 fn pump() {
     static START: Once = Once::new();
     START.call_once(|| {

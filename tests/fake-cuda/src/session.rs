@@ -1,12 +1,14 @@
 //! The locked driver. All of its state is behind one lock, which is let go only to wait and to call host functions.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::driver::Driver;
 
 static DRIVER: LazyLock<Mutex<Driver>> = LazyLock::new(|| Mutex::new(Driver::new()));
 static CHANGED: Condvar = Condvar::new();
+static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 /// The driver, locked for one call.
 #[derive(Debug)]
@@ -46,15 +48,20 @@ impl Session {
     /// Waits until something ran.
     pub(crate) fn wait(&mut self) {
         if let Some(guard) = self.guard.take() {
+            WAITING.fetch_add(1, Ordering::Relaxed);
             self.guard = Some(CHANGED.wait(guard).unwrap_or_else(PoisonError::into_inner));
+            WAITING.fetch_sub(1, Ordering::Relaxed);
         }
         let call = self.call;
         self.deref_mut().call = call;
     }
 
-    /// Wakes whoever waits.
+    /// Wakes whoever waits. Called with the lock held, as the count of those who wait is only right then.
     pub(crate) fn changed() {
-        CHANGED.notify_all();
+        // A notification is a system call, whether somebody waits or not.
+        if WAITING.load(Ordering::Relaxed) > 0 {
+            CHANGED.notify_all();
+        }
     }
 }
 

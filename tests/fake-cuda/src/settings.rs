@@ -80,7 +80,7 @@ impl Settings {
             initcheck: switch("FAKE_CUDA_INITCHECK", false),
             pinned_only: switch("FAKE_CUDA_PINNED_ONLY", false),
             memory: number("FAKE_CUDA_MEMORY").unwrap_or(8 << 30),
-            pending_limit: number("FAKE_CUDA_PENDING").unwrap_or(4096).max(1) as usize,
+            pending_limit: number("FAKE_CUDA_PENDING").unwrap_or(1024).max(1) as usize,
             delay: number("FAKE_CUDA_DELAY"),
             abort: switch("FAKE_CUDA_ABORT", true),
             null: switch("FAKE_CUDA_NULL", false),

@@ -1,5 +1,5 @@
-//! Who touched which bytes of a block last: an interval map with the last write and the reads since, as compute-sanitizer and
-//! thread sanitizers keep it, by range instead of by byte since device operations touch ranges.
+//! Who touched which bytes of a block last: an interval map with the last write and the reads since, as
+//! compute-sanitizer and thread sanitizers keep it, by range instead of by byte since device operations touch ranges.
 
 use crate::clock::Clock;
 

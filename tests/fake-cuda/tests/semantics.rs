@@ -1,5 +1,6 @@
 //! Stream semantics, failures on request, modes.
 #![allow(clippy::undocumented_unsafe_blocks, reason = "one contract for all: handles and pointers of this test, alive")]
+#![allow(clippy::cast_ptr_alignment, reason = "pinned memory is aligned to 512 bytes")]
 
 mod common;
 
@@ -151,8 +152,8 @@ fn which_calls_need_a_current_context() {
         assert_eq!(cuEventCreate(&raw mut e, 0), INVALID_CONTEXT);
         assert_eq!(cuMemHostAlloc(&raw mut p, 64, 0), INVALID_CONTEXT);
         assert_eq!(cuMemAlloc_v2(&raw mut d, 64), INVALID_CONTEXT);
-        assert_eq!(cuMemFreeHost(host.cast()), INVALID_CONTEXT);
         fake_cuda_set_strict(1);
+        assert_eq!(cuMemFreeHost(host.cast()), INVALID_CONTEXT);
         assert_eq!(cuStreamSynchronize(stream), INVALID_CONTEXT);
         assert_eq!(cuMemAllocAsync(&raw mut d, 64, stream), INVALID_CONTEXT);
         ok(cuCtxPushCurrent_v2(fake.ctx));
@@ -440,4 +441,44 @@ fn before_cu_init() {
     fake_cuda_set_devices(0);
     assert_eq!(unsafe { cuInit(0) }, NO_DEVICE);
     drop(fake);
+}
+
+#[test]
+fn many_host_threads_under_delays() {
+    let fake = Fake::new();
+    for seed in [0, 7, 8] {
+        fake_cuda_set_delay(seed);
+        let ctx = fake.ctx.addr();
+        std::thread::scope(|scope| {
+            for worker in 0..4u8 {
+                let fake = &fake;
+                scope.spawn(move || {
+                    unsafe { ok(cuCtxSetCurrent(ptr::without_provenance_mut(ctx))) };
+                    let (a, b) = (fake.stream(), fake.stream());
+                    let (x, y, host) = (fake.alloc(64, a), fake.alloc(64, a), fake.pinned(64));
+                    for round in 0..50u8 {
+                        fake.fill(x, round ^ worker, 64, a);
+                        fake.edge(a, b);
+                        unsafe { ok(cuMemcpyDtoDAsync_v2(y, x, 64, b)) };
+                        fake.down(host, y, 64, b);
+                        fake.edge(b, a);
+                        fake.sync(if round % 2 == 0 { a } else { b });
+                        assert_eq!(unsafe { host.add(63).read() }, round ^ worker);
+                    }
+                    fake.free(x, a);
+                    fake.edge(b, a);
+                    fake.free(y, a);
+                    fake.free_host(host);
+                    unsafe {
+                        ok(cuStreamDestroy_v2(a));
+                        ok(cuStreamDestroy_v2(b));
+                    }
+                });
+            }
+        });
+        fake_cuda_finish();
+        clean();
+        assert_eq!((fake_cuda_live_allocations(), fake_cuda_live_streams(), fake_cuda_live_events()), (0, 0, 0));
+    }
+    fake_cuda_set_delay(0);
 }

@@ -95,14 +95,14 @@ fn free_ordered(d: &mut Session, address: u64, stream: CUstream) -> Answer {
     if !d.settings.pools {
         return Err(NOT_SUPPORTED);
     }
-    let base = find_device_block(d, address)?;
-    let place = d.memory.find(base).map(|b| (b.place, b.device));
-    if place.is_some_and(|(place, _)| place == Place::Device { pool: 0 }) {
-        d.complain(Finding::BadFree, "frees memory of cuMemAlloc in stream order");
-        return Err(INVALID_VALUE);
+    if address == 0 {
+        return Ok(());
     }
+    // Memory of cuMemAlloc too: a driver 580 takes it.
+    let base = find_device_block(d, address)?;
+    let owner = d.memory.find(base).map(|b| b.device);
     let ctx = d.ctx_of(stream);
-    if d.contexts.get(ctx).map(|c| c.device) != place.map(|(_, device)| device) {
+    if d.contexts.get(ctx).map(|c| c.device) != owner {
         d.complain(Finding::WrongContext, "frees memory of one device on a stream of another");
         return Err(INVALID_VALUE);
     }
@@ -124,7 +124,9 @@ driver_calls! {
     };
 
     /// Rows of device memory, 512 bytes apart or a multiple of it.
-    Call cuMemAllocPitch_v2(place: *mut CUdeviceptr, pitch: *mut usize, width: usize, height: usize, element: c_uint) |d| {
+    Call cuMemAllocPitch_v2(
+        place: *mut CUdeviceptr, pitch: *mut usize, width: usize, height: usize, element: c_uint,
+    ) |d| {
         let ctx = d.current()?;
         if width == 0 || height == 0 || !matches!(element, 4 | 8 | 16) {
             return Err(INVALID_VALUE);
@@ -138,11 +140,12 @@ driver_calls! {
 
     /// Frees device memory of any kind. Waits for the whole device.
     Call cuMemFree_v2(address: CUdeviceptr) |d| {
-        d.current()?;
         if address == 0 {
             return Ok(());
         }
         let base = find_device_block(d, address)?;
+        let ctx = d.memory.find(base).map_or(0, |b| b.ctx);
+        d.usable(ctx)?;
         let device = d.memory.find(base).map_or(0, |b| b.device);
         d.device_waits += 1;
         d.drain_device(device);
@@ -157,6 +160,9 @@ driver_calls! {
             return put(place, DEVICE_BASE + 512);
         }
         let stream = d.stream(stream)?;
+        if bytes == 0 {
+            return put(place, 0);
+        }
         let base = allocate_ordered(d, stream, bytes, None)?;
         put(place, base)
     };

@@ -225,20 +225,26 @@ driver_calls! {
     };
 
     /// Lets the current context use the peer's memory.
-    Call cuCtxEnablePeerAccess(peer: CUcontext, flags: c_uint) |d| if flags == 0 { enable_peer(d, peer, true) } else { Err(INVALID_VALUE) };
+    Call cuCtxEnablePeerAccess(peer: CUcontext, flags: c_uint) |d| {
+        if flags == 0 { enable_peer(d, peer, true) } else { Err(INVALID_VALUE) }
+    };
 
     /// Takes the permission away.
     Call cuCtxDisablePeerAccess(peer: CUcontext) |d| enable_peer(d, peer, false);
 
     /// Accepted and forgotten.
-    Call cuCtxSetLimit(limit: c_int, value: usize) |d| d.current().map(|_| ()).and_then(|()| if limit < 0 || value > isize::MAX as usize { Err(INVALID_VALUE) } else { Ok(()) });
+    Call cuCtxSetLimit(limit: c_int, value: usize) |d| {
+        d.current().and(if limit < 0 || value > isize::MAX as usize { Err(INVALID_VALUE) } else { Ok(()) })
+    };
 
     /// Always 0.
-    Call cuCtxGetLimit(value: *mut usize, limit: c_int) |d| d.current().map(|_| ()).and_then(|()| if limit < 0 { Err(INVALID_VALUE) } else { put(value, 0) });
+    Call cuCtxGetLimit(value: *mut usize, limit: c_int) |d| {
+        d.current().map(|_| ()).and_then(|()| if limit < 0 { Err(INVALID_VALUE) } else { put(value, 0) })
+    };
 
     /// Always 0, no preference.
     Call cuCtxGetCacheConfig(config: *mut c_int) |d| d.current().map(|_| ()).and_then(|()| put(config, 0));
 
     /// Accepted and forgotten.
-    Call cuCtxSetCacheConfig(config: c_int) |d| d.current().map(|_| ()).and_then(|()| if config < 0 { Err(INVALID_VALUE) } else { Ok(()) });
+    Call cuCtxSetCacheConfig(config: c_int) |d| d.current().and(if config < 0 { Err(INVALID_VALUE) } else { Ok(()) });
 }

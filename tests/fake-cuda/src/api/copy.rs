@@ -1,4 +1,5 @@
-//! Copies. The host side of an asynchronous one may be pageable: an upload is staged at the call then, a download runs within it.
+//! Copies. The host side of an asynchronous one may be pageable: an upload is staged at the call then, a download
+//! runs within it.
 
 use std::ffi::c_void;
 
@@ -142,32 +143,55 @@ fn address<T>(pointer: *const T) -> u64 {
 
 driver_calls! {
     /// Any to any.
-    Queued cuMemcpyAsync(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize, stream: CUstream) |d| enqueue(d, stream, plain(dst, src, bytes, Side::Any, Side::Any));
+    Queued cuMemcpyAsync(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize, stream: CUstream) |d| {
+        enqueue(d, stream, plain(dst, src, bytes, Side::Any, Side::Any))
+    };
 
     /// Host to device.
-    Queued cuMemcpyHtoDAsync_v2(dst: CUdeviceptr, src: *const c_void, bytes: usize, stream: CUstream) |d| enqueue(d, stream, plain(dst, address(src), bytes, Side::Device, Side::Host));
+    Queued cuMemcpyHtoDAsync_v2(dst: CUdeviceptr, src: *const c_void, bytes: usize, stream: CUstream) |d| {
+        enqueue(d, stream, plain(dst, address(src), bytes, Side::Device, Side::Host))
+    };
 
     /// Device to host.
-    Queued cuMemcpyDtoHAsync_v2(dst: *mut c_void, src: CUdeviceptr, bytes: usize, stream: CUstream) |d| enqueue(d, stream, plain(address(dst), src, bytes, Side::Host, Side::Device));
+    Queued cuMemcpyDtoHAsync_v2(dst: *mut c_void, src: CUdeviceptr, bytes: usize, stream: CUstream) |d| {
+        enqueue(d, stream, plain(address(dst), src, bytes, Side::Host, Side::Device))
+    };
 
     /// Device to device.
-    Queued cuMemcpyDtoDAsync_v2(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize, stream: CUstream) |d| enqueue(d, stream, plain(dst, src, bytes, Side::Device, Side::Device));
+    Queued cuMemcpyDtoDAsync_v2(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize, stream: CUstream) |d| {
+        enqueue(d, stream, plain(dst, src, bytes, Side::Device, Side::Device))
+    };
 
     /// Device to device, of two contexts.
-    Queued cuMemcpyPeerAsync(dst: CUdeviceptr, dst_ctx: CUcontext, src: CUdeviceptr, src_ctx: CUcontext, bytes: usize, stream: CUstream) |d| enqueue(d, stream, Copy { peers: Some((id(dst_ctx), id(src_ctx))), ..plain(dst, src, bytes, Side::Device, Side::Device) });
+    Queued cuMemcpyPeerAsync(
+        dst: CUdeviceptr, dst_ctx: CUcontext, src: CUdeviceptr, src_ctx: CUcontext, bytes: usize, stream: CUstream,
+    ) |d| {
+        let copy = Copy { peers: Some((id(dst_ctx), id(src_ctx))), ..plain(dst, src, bytes, Side::Device, Side::Device) };
+        enqueue(d, stream, copy)
+    };
 
     /// Any to any, on the NULL stream.
-    Call cuMemcpy(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize) |d| now(d, plain(dst, src, bytes, Side::Any, Side::Any));
+    Call cuMemcpy(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize) |d| {
+        now(d, plain(dst, src, bytes, Side::Any, Side::Any))
+    };
 
     /// Host to device; the host waits.
-    Call cuMemcpyHtoD_v2(dst: CUdeviceptr, src: *const c_void, bytes: usize) |d| now(d, plain(dst, address(src), bytes, Side::Device, Side::Host));
+    Call cuMemcpyHtoD_v2(dst: CUdeviceptr, src: *const c_void, bytes: usize) |d| {
+        now(d, plain(dst, address(src), bytes, Side::Device, Side::Host))
+    };
 
     /// Device to host; the host waits.
-    Call cuMemcpyDtoH_v2(dst: *mut c_void, src: CUdeviceptr, bytes: usize) |d| now(d, plain(address(dst), src, bytes, Side::Host, Side::Device));
+    Call cuMemcpyDtoH_v2(dst: *mut c_void, src: CUdeviceptr, bytes: usize) |d| {
+        now(d, plain(address(dst), src, bytes, Side::Host, Side::Device))
+    };
 
     /// Device to device on the NULL stream; the host does not wait.
-    Call cuMemcpyDtoD_v2(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize) |d| now(d, plain(dst, src, bytes, Side::Device, Side::Device));
+    Call cuMemcpyDtoD_v2(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize) |d| {
+        now(d, plain(dst, src, bytes, Side::Device, Side::Device))
+    };
 
     /// Device to device, of two contexts, on the current one's NULL stream.
-    Call cuMemcpyPeer(dst: CUdeviceptr, dst_ctx: CUcontext, src: CUdeviceptr, src_ctx: CUcontext, bytes: usize) |d| now(d, Copy { peers: Some((id(dst_ctx), id(src_ctx))), ..plain(dst, src, bytes, Side::Device, Side::Device) });
+    Call cuMemcpyPeer(dst: CUdeviceptr, dst_ctx: CUcontext, src: CUdeviceptr, src_ctx: CUcontext, bytes: usize) |d| {
+        now(d, Copy { peers: Some((id(dst_ctx), id(src_ctx))), ..plain(dst, src, bytes, Side::Device, Side::Device) })
+    };
 }

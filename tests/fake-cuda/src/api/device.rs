@@ -11,19 +11,17 @@ const VERSION: c_int = 13000;
 /// Attributes of every device; the rest are 0.
 fn attribute(number: c_int, ordinal: c_int, pools: bool) -> c_int {
     match number {
-        1 | 2 | 3 => 1024,                               // threads of a block, block in x, y
+        1..=3 => 1024,                                   // threads of a block, block in x, y
         4 => 64,                                         // block in z
-        5 => 0x7FFF_FFFF,                                // grid in x
+        5 | 11 => 0x7FFF_FFFF,                           // grid in x, pitch
         6 | 7 => 65535,                                  // grid in y, z
         8 => 48 << 10,                                   // shared memory of a block
-        9 => 64 << 10,                                   // constant memory
-        10 => 32,                                        // warp
-        11 => 0x7FFF_FFFF,                               // pitch
-        12 | 82 => 65536,                                // registers
+        10 | 106 => 32,                                  // warp, blocks of a multiprocessor
+        9 | 12 | 82 => 64 << 10,                         // constant memory, registers
         13 | 36 => 1_000_000,                            // clocks
         14 | 48 => 512,                                  // alignments
         16 => 4,                                         // multiprocessors
-        15 | 19 | 31 | 41 | 78 | 83 | 95 | 99 | 91 => 1, // overlap, maps host, concurrent, unified, priorities, managed, cooperative
+        15 | 19 | 31 | 41 | 78 | 83 | 95 | 99 | 91 => 1, // overlap, mapping, concurrency, unified addresses and such
         33 => ordinal + 1,                               // bus
         37 => 256,                                       // bus width
         38 => 1 << 20,                                   // L2
@@ -32,7 +30,6 @@ fn attribute(number: c_int, ordinal: c_int, pools: bool) -> c_int {
         75 => 9,                                         // compute capability 9.0
         81 => 228 << 10,                                 // shared memory of a multiprocessor
         97 => 227 << 10,                                 // shared memory of a block, opted in
-        106 => 32,                                       // blocks of a multiprocessor
         115 => c_int::from(pools),                       // memory pools
         _ => 0,
     }
@@ -45,7 +42,7 @@ driver_calls! {
             return Err(INVALID_VALUE);
         }
         d.initialized = true;
-        crate::schedule::check_at_exit();
+        crate::schedule::watch_exit();
         if d.settings.delay.is_some() {
             crate::schedule::start_background();
         }
@@ -68,7 +65,9 @@ driver_calls! {
     };
 
     /// A device by ordinal.
-    Call cuDeviceGet(device: *mut CUdevice, ordinal: c_int) |d| d.device(ordinal).map(|_| ()).and_then(|()| put(device, ordinal));
+    Call cuDeviceGet(device: *mut CUdevice, ordinal: c_int) |d| {
+        d.device(ordinal).map(|_| ()).and_then(|()| put(device, ordinal))
+    };
 
     /// How many devices there are.
     Call cuDeviceGetCount(count: *mut c_int) |d| put(count, d.settings.devices as c_int);
@@ -87,10 +86,14 @@ driver_calls! {
     };
 
     /// The identity: the ordinal in its last byte.
-    Call cuDeviceGetUuid(uuid: *mut CUuuid, dev: CUdevice) |d| d.device(dev).map(|_| ()).and_then(|()| put(uuid, identity(dev)));
+    Call cuDeviceGetUuid(uuid: *mut CUuuid, dev: CUdevice) |d| {
+        d.device(dev).map(|_| ()).and_then(|()| put(uuid, identity(dev)))
+    };
 
     /// The identity: the ordinal in its last byte.
-    Call cuDeviceGetUuid_v2(uuid: *mut CUuuid, dev: CUdevice) |d| d.device(dev).map(|_| ()).and_then(|()| put(uuid, identity(dev)));
+    Call cuDeviceGetUuid_v2(uuid: *mut CUuuid, dev: CUdevice) |d| {
+        d.device(dev).map(|_| ()).and_then(|()| put(uuid, identity(dev)))
+    };
 
     /// Bytes of device memory.
     Call cuDeviceTotalMem_v2(bytes: *mut usize, dev: CUdevice) |d| {

@@ -38,11 +38,14 @@ driver_calls! {
         put(event, handle(new))
     };
 
-    /// The event captures all that the stream has now, in place of what it captured before. Waits enqueued before keep theirs.
+    /// The event captures all that the stream has now, in place of what it captured before. Waits enqueued before
+    /// keep theirs.
     Queued cuEventRecord(event: CUevent, stream: CUstream) |d| record(d, event, stream);
 
     /// As `cuEventRecord`; the flags matter in graphs only.
-    Queued cuEventRecordWithFlags(event: CUevent, stream: CUstream, flags: c_uint) |d| if flags > 1 { Err(INVALID_VALUE) } else { record(d, event, stream) };
+    Queued cuEventRecordWithFlags(event: CUevent, stream: CUstream, flags: c_uint) |d| {
+        if flags > 1 { Err(INVALID_VALUE) } else { record(d, event, stream) }
+    };
 
     /// Whether what it captured is over; true if it was never recorded.
     Call cuEventQuery(event: CUevent) |d| {

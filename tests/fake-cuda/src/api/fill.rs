@@ -50,13 +50,19 @@ fn now(d: &mut Session, dst: u64, pattern: u32, width: u8, count: usize) -> Answ
 
 driver_calls! {
     /// Bytes.
-    Queued cuMemsetD8Async(dst: CUdeviceptr, value: c_uchar, count: usize, stream: CUstream) |d| enqueue(d, stream, dst, u32::from(value), 1, count);
+    Queued cuMemsetD8Async(dst: CUdeviceptr, value: c_uchar, count: usize, stream: CUstream) |d| {
+        enqueue(d, stream, dst, u32::from(value), 1, count)
+    };
 
     /// 16-bit values.
-    Queued cuMemsetD16Async(dst: CUdeviceptr, value: c_ushort, count: usize, stream: CUstream) |d| enqueue(d, stream, dst, u32::from(value), 2, count);
+    Queued cuMemsetD16Async(dst: CUdeviceptr, value: c_ushort, count: usize, stream: CUstream) |d| {
+        enqueue(d, stream, dst, u32::from(value), 2, count)
+    };
 
     /// 32-bit values.
-    Queued cuMemsetD32Async(dst: CUdeviceptr, value: c_uint, count: usize, stream: CUstream) |d| enqueue(d, stream, dst, value, 4, count);
+    Queued cuMemsetD32Async(dst: CUdeviceptr, value: c_uint, count: usize, stream: CUstream) |d| {
+        enqueue(d, stream, dst, value, 4, count)
+    };
 
     /// Bytes, on the NULL stream.
     Call cuMemsetD8_v2(dst: CUdeviceptr, value: c_uchar, count: usize) |d| now(d, dst, u32::from(value), 1, count);

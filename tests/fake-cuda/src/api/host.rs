@@ -15,8 +15,12 @@ const REGISTER_FLAGS: u32 = 15;
 
 fn allocate(d: &mut Driver, place: *mut *mut c_void, bytes: usize, flags: u32) -> Answer {
     let ctx = d.current()?;
-    if bytes == 0 || flags > ALLOC_FLAGS {
+    if flags > ALLOC_FLAGS {
         return Err(INVALID_VALUE);
+    }
+    if bytes == 0 {
+        // SAFETY: `place` is the caller's, null or valid for a write.
+        return unsafe { put(place, std::ptr::null_mut()) };
     }
     let device = d.contexts.get(ctx).map_or(0, |c| c.device);
     // No test machine has more; and the system would promise it and then end the process.
@@ -30,17 +34,18 @@ fn allocate(d: &mut Driver, place: *mut *mut c_void, bytes: usize, flags: u32) -
 
 /// Frees or unregisters, once nothing uses the block.
 fn release(d: &mut Session, address: *mut c_void, registered: bool) -> Answer {
-    d.current()?;
     let address = address.addr() as u64;
-    let found = d.memory.find(address).filter(|b| b.base == address).map(|b| (b.place, b.device));
-    let device = match (found, registered) {
-        (Some((Place::Pinned { .. }, device)), false) | (Some((Place::Registered { .. }, device)), true) => device,
-        _ => {
-            let what = if registered { "registered" } else { "pinned" };
-            d.complain(Finding::BadFree, &format!("got {address:#x}, which is not the start of a {what} block"));
-            return Err(if registered { HOST_MEMORY_NOT_REGISTERED } else { INVALID_VALUE });
-        }
+    if address == 0 && !registered {
+        return Ok(());
+    }
+    let found = d.memory.find(address).filter(|b| b.base == address).map(|b| (b.place, b.device, b.ctx));
+    let right = |place| matches!((place, registered), (Place::Pinned { .. }, false) | (Place::Registered { .. }, true));
+    let Some((_, device, ctx)) = found.filter(|(place, ..)| right(*place)) else {
+        let what = if registered { "registered" } else { "pinned" };
+        d.complain(Finding::BadFree, &format!("got {address:#x}, which is not the start of a {what} block"));
+        return Err(if registered { HOST_MEMORY_NOT_REGISTERED } else { INVALID_VALUE });
     };
+    d.usable(ctx)?;
     d.device_waits += u64::from(!registered);
     d.drain_device(device);
     super::alloc::check_idle(d, address);
@@ -73,7 +78,7 @@ driver_calls! {
     };
 
     /// Unpins it.
-    Call cuMemHostUnregister(address: *mut c_void) |d| release(d, address, true);
+    Call cuMemHostUnregister(address: *mut c_void) |d| d.current().and_then(|_| release(d, address, true));
 
     /// The address that a device uses for pinned memory: the same.
     Call cuMemHostGetDevicePointer_v2(place: *mut CUdeviceptr, address: *mut c_void, flags: c_uint) |d| {

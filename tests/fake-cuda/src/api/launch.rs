@@ -94,19 +94,20 @@ unsafe fn launch(
         return Err(INVALID_HANDLE);
     }
     let threads = grid.block.iter().map(|n| u64::from(*n)).product::<u64>();
-    let too_long = grid.grid[0] > 0x7FFF_FFFF || grid.grid[1] > 65535 || grid.grid[2] > 65535;
-    if grid.grid.contains(&0) || grid.block.contains(&0) || too_long || grid.block[2] > 64 || threads > 1024 {
+    let too_long = grid.blocks[0] > 0x7FFF_FFFF || grid.blocks[1] > 65535 || grid.blocks[2] > 65535;
+    if grid.blocks.contains(&0) || grid.block.contains(&0) || too_long || grid.block[2] > 64 || threads > 1024 {
         return Err(INVALID_VALUE);
     }
+    // More than `.maxntid` is 1 too on a driver 580, not 701.
     if threads > u64::from(entry.max_threads) {
-        return Err(LAUNCH_OUT_OF_RESOURCES);
+        return Err(INVALID_VALUE);
     }
     if grid.dynamic_shared > limit {
         return Err(INVALID_VALUE);
     }
     if cooperative {
         let fit = super::module::occupancy(&entry, threads as usize, grid.dynamic_shared as usize) * MULTIPROCESSORS;
-        if grid.grid.iter().map(|n| u64::from(*n)).product::<u64>() > fit as u64 {
+        if grid.blocks.iter().map(|n| u64::from(*n)).product::<u64>() > fit as u64 {
             return Err(COOPERATIVE_LAUNCH_TOO_LARGE);
         }
     }
@@ -118,23 +119,38 @@ unsafe fn launch(
 }
 
 fn grid(x: c_uint, y: c_uint, z: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint) -> Grid {
-    Grid { grid: [x, y, z], block: [bx, by, bz], dynamic_shared: shared, cooperative: false }
+    Grid { blocks: [x, y, z], block: [bx, by, bz], dynamic_shared: shared, cooperative: false }
 }
 
 driver_calls! {
     /// Launches a kernel.
-    Queued cuLaunchKernel(function: CUfunction, x: c_uint, y: c_uint, z: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint, stream: CUstream, params: *mut *mut c_void, extra: *mut *mut c_void) |d| launch(d, function, grid(x, y, z, bx, by, bz, shared), stream, (params, extra), false);
+    Queued cuLaunchKernel(
+        function: CUfunction, x: c_uint, y: c_uint, z: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint,
+        stream: CUstream, params: *mut *mut c_void, extra: *mut *mut c_void,
+    ) |d| {
+        launch(d, function, grid(x, y, z, bx, by, bz, shared), stream, (params, extra), false)
+    };
 
     /// Launches a kernel whose blocks are all there at the same time.
-    Queued cuLaunchCooperativeKernel(function: CUfunction, x: c_uint, y: c_uint, z: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint, stream: CUstream, params: *mut *mut c_void) |d| launch(d, function, grid(x, y, z, bx, by, bz, shared), stream, (params, std::ptr::null_mut()), true);
+    Queued cuLaunchCooperativeKernel(
+        function: CUfunction, x: c_uint, y: c_uint, z: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint,
+        stream: CUstream, params: *mut *mut c_void,
+    ) |d| {
+        launch(d, function, grid(x, y, z, bx, by, bz, shared), stream, (params, std::ptr::null_mut()), true)
+    };
 
     /// Launches a kernel; of the attributes only "cooperative" (2) is looked at.
-    Queued cuLaunchKernelEx(config: *const CUlaunchConfig, function: CUfunction, params: *mut *mut c_void, extra: *mut *mut c_void) |d| {
+    #[allow(clippy::cast_ptr_alignment, reason = "unaligned reads")]
+    Queued cuLaunchKernelEx(
+        config: *const CUlaunchConfig, function: CUfunction, params: *mut *mut c_void, extra: *mut *mut c_void,
+    ) |d| {
         let Some(config) = config.as_ref() else { return Err(INVALID_VALUE) };
         // An attribute is a 4-byte number, padding, and a union of 64 bytes at offset 8.
         let attribute = |i: usize| config.attributes.cast::<u8>().add(i * 72);
         let mut all = 0..config.attribute_count as usize;
-        let cooperative = !config.attributes.is_null() && all.any(|i| attribute(i).cast::<c_int>().read() == 2 && attribute(i).add(8).cast::<c_int>().read() != 0);
+        let number = |at: *mut u8| at.cast::<c_int>().read_unaligned();
+        let cooperative = !config.attributes.is_null()
+            && all.any(|i| number(attribute(i)) == 2 && number(attribute(i).add(8)) != 0);
         let ([x, y, z], [bx, by, bz]) = (config.grid, config.block);
         launch(d, function, grid(x, y, z, bx, by, bz, config.shared_bytes), config.stream, (params, extra), cooperative)
     };

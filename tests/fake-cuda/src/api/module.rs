@@ -28,7 +28,8 @@ fn load(d: &mut Driver, place: *mut CUmodule, text: &str) -> Answer {
 /// The text of an image.
 ///
 /// # Safety
-/// `image` is null or points to PTX text that ends with a zero, or to a binary image, which is longer than its first four bytes.
+/// `image` is null or points to PTX text that ends with a zero, or to a binary image, which is longer than its first
+/// four bytes.
 unsafe fn text<'a>(image: *const c_void) -> Result<&'a str, CUresult> {
     if image.is_null() {
         return Err(INVALID_VALUE);
@@ -56,10 +57,14 @@ impl Driver {
 
 driver_calls! {
     /// Loads PTX text.
-    Call cuModuleLoadData(module: *mut CUmodule, image: *const c_void) |d| text(image).and_then(|text| load(d, module, text));
+    Call cuModuleLoadData(module: *mut CUmodule, image: *const c_void) |d| {
+        text(image).and_then(|text| load(d, module, text))
+    };
 
     /// Loads PTX text; options are not looked at.
-    Call cuModuleLoadDataEx(module: *mut CUmodule, image: *const c_void, count: c_uint, options: *mut c_int, values: *mut *mut c_void) |d| {
+    Call cuModuleLoadDataEx(
+        module: *mut CUmodule, image: *const c_void, count: c_uint, options: *mut c_int, values: *mut *mut c_void,
+    ) |d| {
         if count > 0 && (options.is_null() || values.is_null()) {
             return Err(INVALID_VALUE);
         }
@@ -155,10 +160,14 @@ driver_calls! {
     };
 
     /// Accepted and forgotten.
-    Call cuFuncSetCacheConfig(function: CUfunction, config: c_int) |d| d.function(function).map(|_| ()).and(if config < 0 { Err(INVALID_VALUE) } else { Ok(()) });
+    Call cuFuncSetCacheConfig(function: CUfunction, config: c_int) |d| {
+        d.function(function).map(|_| ()).and(if config < 0 { Err(INVALID_VALUE) } else { Ok(()) })
+    };
 
     /// As many blocks as threads and shared memory allow.
-    Call cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut c_int, function: CUfunction, block: c_int, dynamic: usize) |d| {
+    Call cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks: *mut c_int, function: CUfunction, block: c_int, dynamic: usize,
+    ) |d| {
         let entry = d.function(function)?.entry.clone();
         if block < 1 {
             return Err(INVALID_VALUE);
@@ -167,7 +176,9 @@ driver_calls! {
     };
 
     /// As many blocks as threads and shared memory allow.
-    Call cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks: *mut c_int, function: CUfunction, block: c_int, dynamic: usize, flags: c_uint) |d| {
+    Call cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        blocks: *mut c_int, function: CUfunction, block: c_int, dynamic: usize, flags: c_uint,
+    ) |d| {
         let entry = d.function(function)?.entry.clone();
         if block < 1 || flags > 1 {
             return Err(INVALID_VALUE);
@@ -176,14 +187,18 @@ driver_calls! {
     };
 
     /// The largest block that the limits allow, and the grid that fills the device with it.
-    Call cuOccupancyMaxPotentialBlockSize(grid: *mut c_int, block: *mut c_int, function: CUfunction, shared: CUoccupancyB2DSize, dynamic: usize, limit: c_int) |d| {
+    Call cuOccupancyMaxPotentialBlockSize(
+        grid: *mut c_int, block: *mut c_int, function: CUfunction, shared: CUoccupancyB2DSize, dynamic: usize,
+        limit: c_int,
+    ) |d| {
         let entry = d.function(function)?.entry.clone();
         let largest = if limit > 0 { entry.max_threads.min(limit as u32) } else { entry.max_threads };
         let bytes = |threads: u32| match shared {
             Some(f) => f(threads as c_int),
             None => dynamic,
         };
-        let best = (1..=largest / 32).rev().map(|warps| warps * 32).find(|t| occupancy(&entry, *t as usize, bytes(*t)) > 0);
+        let fits = |threads: &u32| occupancy(&entry, *threads as usize, bytes(*threads)) > 0;
+        let best = (1..=largest / 32).rev().map(|warps| warps * 32).find(fits);
         let best = best.unwrap_or(largest);
         put(block, best as c_int)?;
         put(grid, (occupancy(&entry, best as usize, bytes(best)) * 4) as c_int)
@@ -196,6 +211,6 @@ pub(super) fn occupancy(entry: &ptx::Entry, block: usize, dynamic: usize) -> usi
         return 0;
     }
     let shared = entry.shared_bytes as usize + dynamic;
-    let by_shared = if shared == 0 { 32 } else { (228 << 10) / shared };
+    let by_shared = (228usize << 10).checked_div(shared).unwrap_or(32);
     (2048 / block).min(by_shared).min(32)
 }

@@ -36,7 +36,9 @@ unsafe fn attribute(d: &Driver, number: c_int, address: u64, data: *mut c_void) 
 
 driver_calls! {
     /// One attribute. Pageable memory has none.
-    Call cuPointerGetAttribute(data: *mut c_void, number: c_int, address: CUdeviceptr) |d| attribute(d, number, address, data);
+    Call cuPointerGetAttribute(data: *mut c_void, number: c_int, address: CUdeviceptr) |d| {
+        attribute(d, number, address, data)
+    };
 
     /// Several attributes. Those that an address lacks are 0.
     Call cuPointerGetAttributes(count: c_uint, numbers: *mut c_int, data: *mut *mut c_void, address: CUdeviceptr) |d| {

@@ -105,7 +105,9 @@ driver_calls! {
     };
 
     /// Gives back what is not used: nothing is kept in the first place.
-    Call cuMemPoolTrimTo(handle: CUmemoryPool, keep: usize) |d| pool(d, handle).map(|_| ()).and(if keep > isize::MAX as usize { Err(INVALID_VALUE) } else { Ok(()) });
+    Call cuMemPoolTrimTo(handle: CUmemoryPool, keep: usize) |d| {
+        pool(d, handle).map(|_| ()).and(if keep > isize::MAX as usize { Err(INVALID_VALUE) } else { Ok(()) })
+    };
 
     /// Lets another device use the pool's memory. Accepted for devices that there are.
     Call cuMemPoolSetAccess(handle: CUmemoryPool, list: *const CUmemAccessDesc, count: usize) |d| {

@@ -10,7 +10,7 @@ use crate::op::{HostCall, Kind};
 /// All that a stream has now, as an event recorded now would capture it.
 fn now(d: &Driver, stream: u64) -> Capture {
     d.streams.get(stream).map_or_else(
-        || Capture { stream, slot: 0, serial: 0, clock: Default::default() },
+        || Capture { stream, slot: 0, serial: 0, clock: std::sync::Arc::default() },
         |s| Capture { stream, slot: s.slot, serial: s.last, clock: s.clock.clone() },
     )
 }

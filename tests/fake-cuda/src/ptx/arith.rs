@@ -6,8 +6,9 @@ fn f32_of(bits: u64) -> f32 {
     f32::from_bits(bits as u32)
 }
 
+/// What an f32 operation gives: all NaNs are one, as seen on an H200 (f64 operations keep theirs).
 fn bits32(x: f32) -> u64 {
-    u64::from(x.to_bits())
+    if x.is_nan() { 0x7FFF_FFFF } else { u64::from(x.to_bits()) }
 }
 
 /// The value as its type has it: cut, and with its sign.
@@ -89,7 +90,7 @@ pub(super) fn binary(op: Binary, ty: Ty, a: u64, b: u64) -> u64 {
         Binary::MulLo => a.wrapping_mul(b),
         Binary::MulHi => (wide() >> bits) as u64,
         // Twice as many bits.
-        Binary::MulWide => return if bits == 32 { wide() as u64 } else { wide() as u32 as u64 },
+        Binary::MulWide => return if bits == 32 { wide() as u64 } else { u64::from(wide() as u32) },
         // Division by zero gives some value, as on a GPU.
         Binary::Div if b == 0 => u64::MAX,
         Binary::Rem if b == 0 => a,
@@ -161,14 +162,14 @@ pub(super) fn ternary(op: Ternary, ty: Ty, a: u64, b: u64, c: u64) -> u64 {
         }
         Ternary::Bfe => {
             let bits = ty.size() * 8;
-            let (at, len) = ((b as u32 & 0xFF).min(bits), (c as u32 & 0xFF).min(bits));
-            let field = if at == bits { 0 } else { cut(ty, a) >> at };
-            let len = len.min(bits - at);
+            let (at, len) = (b as u32 & 0xFF, c as u32 & 0xFF);
             if len == 0 {
                 return 0;
             }
-            let up = 64 - len;
-            cut(ty, if ty.signed() { (((field << up) as i64) >> up) as u64 } else { (field << up) >> up })
+            // Bits above the field, and those that the value does not have, are the field's highest.
+            let bit = |i: u32| a >> i & 1;
+            let sign = if ty.signed() { bit((at + len - 1).min(bits - 1)) } else { 0 };
+            (0..bits).map(|i| (if i < len && at + i < bits { bit(at + i) } else { sign }) << i).sum()
         }
         Ternary::Lop3(table) => (0..32).fold(0, |all, bit| {
             let pick = |x: u64| (x >> bit) & 1;
@@ -203,6 +204,7 @@ fn as_float(ty: Ty, bits: u64) -> f64 {
 
 fn to_integer(ty: Ty, x: f64) -> u64 {
     match ty {
+        Ty::S64 | Ty::U64 | Ty::B64 if x.is_nan() => 1 << 63,
         Ty::S8 => u64::from(x as i8 as u8),
         Ty::S16 => u64::from(x as i16 as u16),
         Ty::S32 => u64::from(x as i32 as u32),
@@ -230,8 +232,8 @@ pub(super) fn convert(to: Ty, from: Ty, round: Round, saturate: bool, bits: u64)
             let value =
                 if from.signed() { i128::from(extend(from, bits) as i64) } else { i128::from(extend(from, bits)) };
             if !saturate {
-                // With its sign above, as a wider register is read by wider instructions.
-                return cut(to, value as u64);
+                // With its sign above: a wider register may be read by wider instructions.
+                return extend(to, value as u64);
             }
             let width = to.size() * 8;
             let (least, most) = if to.signed() {
@@ -239,7 +241,7 @@ pub(super) fn convert(to: Ty, from: Ty, round: Round, saturate: bool, bits: u64)
             } else {
                 (0, (1i128 << width) - 1)
             };
-            cut(to, value.clamp(least, most) as u64)
+            extend(to, value.clamp(least, most) as u64)
         }
         (true, false) => to_integer(to, rounded(round, as_float(from, bits))),
         (false, true) if to == Ty::F32 => {
@@ -250,9 +252,14 @@ pub(super) fn convert(to: Ty, from: Ty, round: Round, saturate: bool, bits: u64)
         (true, true) => {
             let mut x = rounded(round, as_float(from, bits));
             if saturate {
-                x = if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) };
+                x = if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) + 0.0 };
             }
-            if to == Ty::F32 { bits32(x as f32) } else { x.to_bits() }
+            match (from, to) {
+                // The one conversion that keeps a NaN's bits.
+                (Ty::F64, Ty::F32) => u64::from((x as f32).to_bits()),
+                (_, Ty::F32) => bits32(x as f32),
+                _ => x.to_bits(),
+            }
         }
     }
 }

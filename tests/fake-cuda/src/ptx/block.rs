@@ -76,7 +76,7 @@ impl Block {
             Special::Tid(_) => thread / (x * y),
             Special::Ntid(axis) => launch.grid.block[axis as usize],
             Special::Ctaid(axis) => self.index[axis as usize],
-            Special::Nctaid(axis) => launch.grid.grid[axis as usize],
+            Special::Nctaid(axis) => launch.grid.blocks[axis as usize],
             Special::LaneId => lane,
             Special::WarpId => thread / 32,
             Special::WarpCount => launch.threads.div_ceil(32),

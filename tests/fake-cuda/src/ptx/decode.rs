@@ -272,6 +272,7 @@ const HARMLESS: [&str; 62] = [
 ];
 
 /// Decodes the instruction that comes next.
+#[allow(clippy::too_many_lines, reason = "an arm for each instruction")]
 pub(super) fn decode(r: &mut Reader<'_>, scope: &Scope, labels: &Labels, entry: &mut Entry) -> Result<Op, String> {
     let line = r.line();
     let opcode = r.word()?;

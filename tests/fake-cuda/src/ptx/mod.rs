@@ -1,6 +1,7 @@
 //! Kernels: PTX text, parsed to a small instruction set and run on the CPU, one thread at a time.
 //!
-//! It is there to check kernels and their launches, not to be fast. What it does not know makes the module invalid, by name.
+//! It is there to check kernels and their launches, not to be fast. What it does not know makes the module invalid,
+//! by name.
 
 mod arith;
 mod block;
@@ -18,9 +19,10 @@ pub(crate) use run::run;
 /// A launch's shape.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grid {
-    pub(crate) grid: [u32; 3],
+    pub(crate) blocks: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) dynamic_shared: u32,
-    /// All blocks are there at the same time. Blocks still run one after the other: a grid-wide barrier never ends here.
+    /// All blocks are there at the same time. Blocks still run one after the other: a grid-wide barrier never ends
+    /// here.
     pub(crate) cooperative: bool,
 }

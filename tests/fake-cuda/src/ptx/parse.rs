@@ -105,26 +105,27 @@ fn variable(r: &mut Reader<'_>) -> Result<Variable, String> {
             }
             ".ptr" => pointer = true,
             ".global" | ".const" | ".shared" | ".local" | ".param" | ".volatile" => {}
-            _ => match word.strip_prefix('.') {
-                Some(name) => ty = Some(Ty::parse(name).ok_or(format!("line {line}: type `{word}` is not supported"))?),
-                None => {
-                    let element = u64::from(ty.ok_or(format!("line {line}: `{word}` has no type"))?.size());
-                    let (mut size, mut open) = (element, false);
-                    while r.eat('[') {
-                        if r.eat(']') {
-                            (size, open) = (0, true);
-                        } else {
-                            size = size.checked_mul(r.int()?).ok_or(format!("line {line}: `{word}` is too large"))?;
-                            r.expect(']')?;
-                        }
-                    }
-                    let align = align.unwrap_or(element);
-                    if !align.is_power_of_two() || size > 1 << 24 {
-                        return Err(format!("line {line}: `{word}` has a bad size or alignment"));
-                    }
-                    return Ok(Variable { name: word, size, align, open });
+            _ => {
+                if let Some(name) = word.strip_prefix('.') {
+                    ty = Some(Ty::parse(name).ok_or(format!("line {line}: type `{word}` is not supported"))?);
+                    continue;
                 }
-            },
+                let element = u64::from(ty.ok_or(format!("line {line}: `{word}` has no type"))?.size());
+                let (mut size, mut open) = (element, false);
+                while r.eat('[') {
+                    if r.eat(']') {
+                        (size, open) = (0, true);
+                    } else {
+                        size = size.checked_mul(r.int()?).ok_or(format!("line {line}: `{word}` is too large"))?;
+                        r.expect(']')?;
+                    }
+                }
+                let align = align.unwrap_or(element);
+                if !align.is_power_of_two() || size > 1 << 24 {
+                    return Err(format!("line {line}: `{word}` has a bad size or alignment"));
+                }
+                return Ok(Variable { name: word, size, align, open });
+            }
         }
     }
 }

@@ -102,11 +102,11 @@ impl Touched {
                 continue;
             }
             let mut cell = self.store[page].cells[at];
-            if !self.ordered(cell.writer, now) && !(atomic && cell.atomic) {
+            if !(self.ordered(cell.writer, now) || atomic && cell.atomic) {
                 conflict.get_or_insert((byte, cell.writer.thread - 1, true));
             }
             if write {
-                if !self.readers_ordered(&cell, now) && !(atomic && cell.atomic) {
+                if !(self.readers_ordered(&cell, now) || atomic && cell.atomic) {
                     conflict.get_or_insert((byte, cell.reader.thread - 1, false));
                 }
                 cell = Cell { writer: now, atomic, ..Cell::default() };

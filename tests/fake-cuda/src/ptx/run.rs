@@ -102,7 +102,7 @@ impl Driver {
 
 impl Launch<'_> {
     fn blocks(&mut self) -> Result<(), Stop> {
-        let [gx, gy, gz] = self.grid.grid;
+        let [gx, gy, gz] = self.grid.blocks;
         let (threads, entry) = (self.threads as usize, self.entry);
         let shared = (entry.shared_bytes.next_multiple_of(16) + self.grid.dynamic_shared) as usize;
         let mut block = Block {

@@ -1,4 +1,9 @@
 //! A driver of one's own for the time of a test, and safe-looking short forms of its calls.
+#![allow(
+    clippy::unused_self,
+    clippy::new_without_default,
+    reason = "methods, so that nothing is called without a driver"
+)]
 #![allow(dead_code, unused_imports, reason = "each test file uses some of it")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "one contract for all: handles and pointers of this test, alive")]
 
@@ -70,6 +75,9 @@ pub fn clean() {
     let all = unsafe { fake_cuda_report_count(ptr::null()) };
     assert_eq!(all, 0, "{}", text());
 }
+
+// SAFETY: the context is a handle, not memory; the turn is only held.
+unsafe impl Sync for Fake {}
 
 impl Fake {
     pub fn new() -> Self {

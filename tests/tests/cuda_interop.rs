@@ -540,6 +540,7 @@ fn registered_memory_is_copied_directly() -> Result<(), Error> {
 fn registered_memory_that_cannot_be_given_back_ends_the_process() {
     use std::os::unix::process::ExitStatusExt;
     const TEST: &str = "registered_memory_that_cannot_be_given_back_ends_the_process";
+    const ABORT: i32 = 6;
     if is_child(TEST) {
         let ctx = context().expect("a GPU");
         let dev = ctx.enqueue_create_buffer_zeroed::<u8>(100).expect("memory");
@@ -557,7 +558,6 @@ fn registered_memory_that_cannot_be_given_back_ends_the_process() {
     let run = |fault| child(TEST, &[("FAKE_CUDA_FAIL", fault)]);
     let said = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said(&run("")).contains("came back: true"));
-    const ABORT: i32 = 6;
     for fault in ["cuMemHostUnregister:1:719", "cuStreamSynchronize:1:719", "cuStreamSynchronize:1:719:sticky"] {
         let output = run(fault);
         assert_eq!(output.status.signal(), Some(ABORT), "{fault}: {output:?}");

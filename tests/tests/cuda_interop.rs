@@ -315,12 +315,12 @@ fn streams_of_others() -> Result<(), Error> {
             drop(host); // in flight, with the last handle
         }
     }
-    // SAFETY: no handle of a context of it is left.
-    ok(unsafe { sys::cuStreamDestroy_v2(theirs) });
     // Ours never come to it, and what was parked there is freed.
     let ours: Vec<DeviceContext> = (0..8).map(|_| DeviceContext::new(gpu.clone())).collect::<Result<_, _>>()?;
+    assert!(ours.iter().all(|ctx| ctx.cuda_stream() != Some(theirs)));
+    // SAFETY: no handle of a context of it is left.
+    ok(unsafe { sys::cuStreamDestroy_v2(theirs) });
     for ctx in &ours {
-        assert_ne!(ctx.cuda_stream(), Some(theirs));
         assert_eq!(ctx.enqueue_create_buffer_zeroed::<u8>(10)?.to_vec()?, [0; 10]);
     }
     gpu.trim();

@@ -93,6 +93,7 @@ fn row(title: &str, mut variants: Vec<Variant<'_>>, wait: &mut dyn FnMut(), batc
     println!();
 }
 
+#[allow(clippy::too_many_lines)] // one row after the other
 fn main() {
     let device = match Device::cuda(0) {
         Ok(device) => device,

@@ -67,6 +67,7 @@ macro_rules! neither {
 }
 
 /// `receiver.enqueue_copy_to(operand)`. Values of which there is no such copy come back at once.
+#[allow(clippy::result_large_err)] // the values on their way back
 pub fn copy_to<T: Elem, S: StreamTag>(
     receiver: Real<T, S>,
     operand: Real<T, S>,
@@ -89,6 +90,7 @@ pub fn copy_to<T: Elem, S: StreamTag>(
 }
 
 /// `receiver.enqueue_copy_from(operand)`, likewise.
+#[allow(clippy::result_large_err)] // as above
 pub fn copy_from<T: Elem, S: StreamTag>(
     receiver: Real<T, S>,
     operand: Real<T, S>,

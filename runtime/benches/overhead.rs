@@ -5,7 +5,7 @@
 //! the calls alone. The rows of 1 GiB time the work, with the wait for it. With a driver that does nothing
 //! (`FAKE_CUDA_NULL=1` on the fake one) what is left is the bookkeeping.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::hint::black_box;
 use std::ptr;
 use std::time::Instant;
@@ -35,7 +35,33 @@ mod raw {
         pub fn cuMemcpyDtoHAsync_v2(dst: *mut c_void, src: u64, bytes: usize, stream: Stream) -> c_int;
         pub fn cuMemcpyDtoDAsync_v2(dst: u64, src: u64, bytes: usize, stream: Stream) -> c_int;
         pub fn cuMemsetD32Async(dst: u64, value: c_uint, count: usize, stream: Stream) -> c_int;
+        pub fn cuModuleLoadData(module: *mut *mut c_void, image: *const c_void) -> c_int;
+        pub fn cuModuleGetFunction(function: *mut *mut c_void, module: *mut c_void, name: *const c_char) -> c_int;
+        pub fn cuLaunchKernel(
+            function: *mut c_void,
+            grid_x: c_uint,
+            grid_y: c_uint,
+            grid_z: c_uint,
+            block_x: c_uint,
+            block_y: c_uint,
+            block_z: c_uint,
+            shared: c_uint,
+            stream: Stream,
+            params: *mut *mut c_void,
+            extra: *mut *mut c_void,
+        ) -> c_int;
     }
+}
+
+const PTX: &str = concat!(include_str!("../../examples/kernels/blas.ptx"), "\0");
+
+#[escrow::kernels(struct Blas, ptx = "../examples/kernels/blas.ptx")]
+// SAFETY: thread `i` writes `y[i]`, for `i < n`.
+unsafe extern "kernel" {
+    /// `y += a * x`
+    #[launch(cover(y))]
+    #[requires(x.len() == y.len())]
+    safe fn saxpy(#[len_of(y)] n: u32, a: f32, x: &[f32], y: &mut [f32]);
 }
 
 fn ok(code: c_int) {
@@ -246,6 +272,75 @@ fn main() {
                 moved,
             );
         } else {
+            let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
+            // SAFETY: text and name end in zeros, and the addresses are valid for the calls.
+            unsafe {
+                ok(raw::cuModuleLoadData(&raw mut module, PTX.as_ptr().cast()));
+                ok(raw::cuModuleGetFunction(&raw mut function, module, c"saxpy".as_ptr()));
+            }
+            let rc_module = rc_ctx.load_module(cudarc::nvrtc::Ptx::from_src(PTX.trim_end_matches('\0')));
+            let rc_function = rc_module.expect("the module").load_function("saxpy").expect("the kernel");
+            let cust_module = cust::module::Module::from_ptx(PTX.trim_end_matches('\0'), &[]).expect("the module");
+            let cust_function = cust_module.get_function("saxpy").expect("the kernel");
+            let blas = Blas::load(ctx.device()).expect("the kernels");
+            let n = (bytes / 4) as u32;
+            let blocks = n.div_ceil(256);
+            let x = ctx.enqueue_create_buffer_zeroed::<f32>(bytes / 4).expect("memory");
+            let mut y = ctx.enqueue_create_buffer_zeroed::<f32>(bytes / 4).expect("memory");
+            let rc_x = rc_stream.alloc_zeros::<f32>(bytes / 4).expect("memory");
+            let mut rc_y = rc_stream.alloc_zeros::<f32>(bytes / 4).expect("memory");
+            let cust_x = cm::DeviceBuffer::<f32>::zeroed(bytes / 4).expect("memory");
+            let cust_y = cm::DeviceBuffer::<f32>::zeroed(bytes / 4).expect("memory");
+            cust::context::CurrentContext::synchronize().expect("a wait");
+            row(
+                "kernel launch, 4 parameters",
+                vec![
+                    variant("raw", || {
+                        let (mut n, mut a, mut x, mut y) = (n, 2.0f32, dev_a, dev_b);
+                        let mut params: [*mut c_void; 4] =
+                            [(&raw mut n).cast(), (&raw mut a).cast(), (&raw mut x).cast(), (&raw mut y).cast()];
+                        // SAFETY: these are the kernel's parameters, and the memory has `n` elements.
+                        ok(unsafe {
+                            raw::cuLaunchKernel(
+                                function,
+                                blocks,
+                                1,
+                                1,
+                                256,
+                                1,
+                                1,
+                                0,
+                                stream,
+                                params.as_mut_ptr(),
+                                ptr::null_mut(),
+                            )
+                        });
+                    }),
+                    variant("cust", || {
+                        // SAFETY: as above.
+                        unsafe {
+                            cust::launch!(cust_function<<<blocks, 256, 0, cust_stream>>>(
+                                n, 2.0f32, cust_x.as_device_ptr(), cust_y.as_device_ptr()
+                            ))
+                        }
+                        .expect("a launch");
+                    }),
+                    variant("cudarc", || {
+                        use cudarc::driver::PushKernelArg;
+                        let config =
+                            rc::LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 };
+                        let mut launch = rc_stream.launch_builder(&rc_function);
+                        launch.arg(&n).arg(&2.0f32).arg(&rc_x).arg(&mut rc_y);
+                        // SAFETY: as above.
+                        unsafe { launch.launch(config) }.expect("a launch");
+                    }),
+                    variant("escrow", || blas.saxpy(&ctx, 2.0, &x, &mut y).expect("a launch")),
+                ],
+                &mut wait,
+                batch,
+                rounds,
+                moved,
+            );
             row(
                 "device allocate + drop, 4 KiB",
                 vec![

@@ -214,6 +214,15 @@ impl BlockRef {
         &self.block().storage
     }
 
+    /// Whether the last count to go frees the memory on its own stream at once, instead of parking it there.
+    pub(crate) fn is_freed_in_order(&self) -> bool {
+        match &self.block().storage {
+            Storage::System(..) => false,
+            #[cfg(feature = "cuda")]
+            Storage::Driver(allocation) => matches!(allocation, crate::cuda::Allocation::Pool),
+        }
+    }
+
     /// Gives the count up without ending it, for `take_ptr`.
     pub(crate) fn into_raw(self) -> NonNull<Block> {
         std::mem::ManuallyDrop::new(self).0
@@ -238,7 +247,8 @@ impl BlockRef {
         {
             let mut ends = block.ends.lock().unwrap_or_else(PoisonError::into_inner);
             // A buffer that is shared for long must not collect the end of every read there ever was.
-            ends.retain(|event| !event.has_passed());
+            // An event covers those before it on its stream.
+            ends.retain(|event| !event.has_passed() && !event.is_before(&end));
             ends.push(end);
         }
         // Release: whoever sees the smaller count sees the event in the list.

@@ -290,13 +290,15 @@ impl<S: StreamTag> DeviceContext<S> {
         R::Elem: Init,
         R::Tag: SameStream<S>,
     {
+        let mut asked = false;
         let made = admit(Operation::Copy, self.stream(), src.candidate())
             .and_then(|src| self.raw_buffer::<R::Elem>(src.len))
             .and_then(|dev| {
-                copy::enqueue::<R::Elem, S>(self, dev.operand(), src.candidate(), src.count())?;
-                Ok(dev)
+                let done = copy::enqueue::<R::Elem, S>(self, dev.operand(), src.candidate(), src.count());
+                asked = done.asked;
+                done.result.map(|()| dev)
             });
-        let out = src.settle(self, made.is_ok());
+        let out = src.settle(self, asked);
         match made {
             Ok(dev) => Ok(R::with(dev, out)),
             Err(error) => Err(Fault { error, value: out }),

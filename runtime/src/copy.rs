@@ -26,6 +26,28 @@ impl Drop for ParkAfter<'_> {
     }
 }
 
+/// How an enqueue came out.
+#[must_use]
+pub(crate) struct Enqueued {
+    pub(crate) result: Result<(), Error>,
+    /// The driver or the worker was asked. Whatever it answered, it may have the operation, or a part of it, and it may
+    /// be reporting something earlier: only what was never asked for is known not to be pending.
+    pub(crate) asked: bool,
+}
+
+impl Enqueued {
+    /// Asks with what was checked; nothing for operands of no length.
+    #[inline]
+    fn new<T>(checked: Result<Option<T>, Error>, ask: impl FnOnce(T) -> Result<(), Error>) -> Enqueued {
+        match checked {
+            Ok(Some(operands)) => Enqueued { result: ask(operands), asked: true },
+            // Nothing to do, done in its place in the stream: a wait for it says how the stream stands.
+            Ok(None) => Enqueued { result: Ok(()), asked: true },
+            Err(error) => Enqueued { result: Err(error), asked: false },
+        }
+    }
+}
+
 /// Enqueues a copy of `E`s on `ctx`. Both operands' streams are compared first, then the lengths.
 #[inline]
 pub(crate) fn enqueue<E, S: StreamTag>(
@@ -33,37 +55,37 @@ pub(crate) fn enqueue<E, S: StreamTag>(
     dst: Candidate<'_>,
     src: Candidate<'_>,
     count: Option<Counted>,
-) -> Result<(), Error> {
+) -> Enqueued {
     const OP: Operation = Operation::Copy;
     let stream = ctx.stream();
-    let dst = admit(OP, stream, dst)?;
-    let src = admit(OP, stream, src)?;
-    if dst.len != src.len {
-        return Err(Error::Length { op: OP, dst: dst.len, src: src.len });
-    }
-    if dst.len == 0 {
-        return not_on_worker(OP);
-    }
-    let _parked = ParkAfter { stream, count };
-    // SAFETY: both operands were admitted to this stream and have `len` elements. They do not overlap: the destination
-    // is owned or mutably borrowed by this call. They stay valid: device memory is freed in stream order, host memory
-    // is in flight or counted until the stream has passed this, and lent memory is waited for by its scope.
-    unsafe { stream.copy(dst, src, dst.len * size_of::<E>()) }
+    let checked = || {
+        let dst = admit(OP, stream, dst)?;
+        let src = admit(OP, stream, src)?;
+        if dst.len != src.len {
+            return Err(Error::Length { op: OP, dst: dst.len, src: src.len });
+        }
+        not_on_worker(OP)?;
+        Ok((dst.len > 0).then_some((dst, src)))
+    };
+    Enqueued::new(checked(), |(dst, src)| {
+        let _parked = ParkAfter { stream, count };
+        // SAFETY: both operands were admitted to this stream and have `len` elements. They do not overlap: the
+        // destination is owned or mutably borrowed by this call. They stay valid: device memory is freed in stream order,
+        // host memory is in flight or counted until the stream has passed this, and lent memory is waited for by its scope.
+        unsafe { stream.copy(dst, src, dst.len * size_of::<E>()) }
+    })
 }
 
 /// Enqueues a fill of `dst` with `value` on `ctx`.
-pub(crate) fn enqueue_fill<E: Copy, S: StreamTag>(
-    ctx: &DeviceContext<S>,
-    dst: Candidate<'_>,
-    value: E,
-) -> Result<(), Error> {
+pub(crate) fn enqueue_fill<E: Copy, S: StreamTag>(ctx: &DeviceContext<S>, dst: Candidate<'_>, value: E) -> Enqueued {
     const OP: Operation = Operation::Fill;
-    let dst = admit(OP, ctx.stream(), dst)?;
-    if dst.len == 0 {
-        return not_on_worker(OP);
-    }
+    let checked = || {
+        let dst = admit(OP, ctx.stream(), dst)?;
+        not_on_worker(OP)?;
+        Ok((dst.len > 0).then_some(dst))
+    };
     // SAFETY: as for a copy; the destination has `len` elements of this type.
-    unsafe { ctx.stream().fill(dst, value) }
+    Enqueued::new(checked(), |dst| unsafe { ctx.stream().fill(dst, value) })
 }
 
 /// Enqueues a copy between admitted memory and a pointer that the caller answers for.
@@ -76,14 +98,17 @@ pub(crate) unsafe fn enqueue_raw<E, S: StreamTag>(
     operand: Candidate<'_>,
     ptr: *mut E,
     to_ptr: bool,
-) -> Result<(), Error> {
+) -> Enqueued {
     const OP: Operation = Operation::Copy;
-    let operand = admit(OP, ctx.stream(), operand)?;
-    if operand.len == 0 {
-        return not_on_worker(OP);
-    }
-    let other = Admitted { place: Place::Lent, ptr: ptr.cast(), len: operand.len };
-    let (dst, src) = if to_ptr { (other, operand) } else { (operand, other) };
-    // SAFETY: the operand as for a copy, the pointer by this function's contract.
-    unsafe { ctx.stream().copy(dst, src, operand.len * size_of::<E>()) }
+    let checked = || {
+        let operand = admit(OP, ctx.stream(), operand)?;
+        not_on_worker(OP)?;
+        Ok((operand.len > 0).then_some(operand))
+    };
+    Enqueued::new(checked(), |operand| {
+        let other = Admitted { place: Place::Lent, ptr: ptr.cast(), len: operand.len };
+        let (dst, src) = if to_ptr { (other, operand) } else { (operand, other) };
+        // SAFETY: the operand as for a copy, the pointer by this function's contract.
+        unsafe { ctx.stream().copy(dst, src, operand.len * size_of::<E>()) }
+    })
 }

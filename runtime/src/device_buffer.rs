@@ -418,7 +418,7 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
         T: Init,
     {
         // SAFETY: passed on to the caller.
-        unsafe { copy::enqueue_raw(self.context(), self.operand(), dst, true) }
+        unsafe { copy::enqueue_raw(self.context(), self.operand(), dst, true) }.result
     }
 
     /// A copy of all elements. Waits for the stream. **Blocks.**
@@ -481,7 +481,7 @@ impl<T: DType, S: StreamTag> DeviceBuffer<T, S> {
     /// # Errors
     /// Those of the enqueue; nothing was enqueued.
     pub fn enqueue_fill(&mut self, value: T) -> Result<(), Error> {
-        copy::enqueue_fill(self.context(), self.operand(), value)
+        copy::enqueue_fill(self.context(), self.operand(), value).result
     }
 
     /// Copies `src` into this buffer and waits for the stream. Lengths must be equal. **Blocks.**
@@ -524,7 +524,7 @@ impl<T: DType, S: StreamTag> DeviceBuffer<T, S> {
     /// the copy.
     pub unsafe fn enqueue_copy_from_ptr(&mut self, src: *const T) -> Result<(), Error> {
         // SAFETY: passed on to the caller.
-        unsafe { copy::enqueue_raw(self.context(), self.operand(), src.cast_mut(), false) }
+        unsafe { copy::enqueue_raw(self.context(), self.operand(), src.cast_mut(), false) }.result
     }
 
     /// Forgets that the memory was written, so that it can be an `out` argument again.
@@ -570,8 +570,8 @@ impl<T: DType, S: StreamTag> DeviceBuffer<MaybeUninit<T>, S> {
         R::Tag: SameStream<S>,
     {
         let done = copy::enqueue::<T, S>(self.context(), self.operand(), src.candidate(), src.count());
-        let out = src.settle(self.context(), done.is_ok());
-        match done {
+        let out = src.settle(self.context(), done.asked);
+        match done.result {
             Ok(()) => Ok(R::with(self.with_state(), out)),
             Err(error) => Err(Fault { error, value: R::with(self, out) }),
         }
@@ -591,7 +591,7 @@ impl<T: DType, S: StreamTag> DeviceBuffer<MaybeUninit<T>, S> {
     /// # Errors
     /// Those of the enqueue; the buffer comes back.
     pub fn enqueue_fill(self, value: T) -> Result<DeviceBuffer<T, S>, Fault<Self>> {
-        match copy::enqueue_fill(self.context(), self.operand(), value) {
+        match copy::enqueue_fill(self.context(), self.operand(), value).result {
             Ok(()) => Ok(self.with_state()),
             Err(error) => Err(Fault { error, value: self }),
         }
@@ -615,7 +615,7 @@ impl<T: DType, S: StreamTag> DeviceBuffer<MaybeUninit<T>, S> {
     pub fn copy_from_slice(self, src: &[T]) -> Result<DeviceBuffer<T, S>, Fault<Self>> {
         let copied = self.context().scope_for(Operation::Copy, |s| {
             let src = s.lend(src);
-            copy::enqueue::<T, S>(self.context(), self.operand(), src.operand(), None)
+            copy::enqueue::<T, S>(self.context(), self.operand(), src.operand(), None).result
         });
         match copied {
             Ok(()) => Ok(self.with_state()),

@@ -234,11 +234,25 @@ pub enum Error {
         /// Name of the kernel.
         kernel: &'static str,
     },
-    /// The driver found no such kernel in the set's device code.
-    #[error("the driver finds no kernel `{kernel}` in the set's PTX: it must be a `.visible .entry` there")]
+    /// There is no such kernel in the set's device code.
+    #[error("there is no kernel `{kernel}` in the set's device code: in PTX it must be a `.visible .entry`")]
     NoFunction {
-        /// Its name in the PTX.
+        /// Its name there.
         kernel: &'static str,
+    },
+    /// A kernel in an image has other parameters than its declaration.
+    #[error(
+        "kernel `{kernel}`: parameter {index} has {declared} bytes in the declaration and {found} in the image, where 0 means that there is none"
+    )]
+    WrongParameter {
+        /// Its name in the image.
+        kernel: &'static str,
+        /// The first parameter that differs, counted from 0.
+        index: u32,
+        /// Its bytes in the declaration; 0 if there is none.
+        declared: u32,
+        /// Its bytes in the image; 0 if there is none.
+        found: u32,
     },
     /// A length does not fit the integer that hands it to a kernel (`len_of`).
     #[error("the length {len} does not fit the {bits}-bit integer `{name}` that hands it to the kernel")]

@@ -89,7 +89,8 @@ impl<T: DType, S: StreamTag> HostMemory for HostBuffer<T, S> {
 pub struct InFlight<H: HostMemory> {
     region: Escrowed<H::Elem, H::Tag>,
     memory: PhantomData<H>,
-    /// No operation was enqueued on it: it is here because a call failed, and a wait gives it back at once.
+    /// No driver and no worker was ever asked to use it: it is here because a check refused the call, and a wait gives it
+    /// back at once.
     idle: bool,
 }
 
@@ -99,10 +100,10 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
         InFlight { region: Escrowed::new(host.into_region()), memory: PhantomData, idle: true }
     }
 
-    /// Notes whether an operation was enqueued on the memory.
+    /// Notes whether a driver or a worker was asked to use the memory.
     #[inline]
-    pub(crate) fn after(mut self, enqueued: bool) -> Self {
-        self.idle &= !enqueued;
+    pub(crate) fn after(mut self, asked: bool) -> Self {
+        self.idle &= !asked;
         self
     }
 
@@ -153,9 +154,9 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
         D::Tag: SameStream<S>,
     {
         let done = copy::enqueue::<T, S>(self.context(), dst.candidate(), self.operand(), None);
-        let out = dst.settle(self.context(), done.is_ok());
-        let value = D::with(self.after(done.is_ok()), out);
-        match done {
+        let out = dst.settle(self.context(), done.asked);
+        let value = D::with(self.after(done.asked), out);
+        match done.result {
             Ok(()) => Ok(value),
             Err(error) => Err(Fault { error, value }),
         }
@@ -182,9 +183,9 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
         R::Tag: SameStream<S>,
     {
         let done = copy::enqueue::<T, S>(self.context(), self.operand(), src.candidate(), src.count());
-        let out = src.settle(self.context(), done.is_ok());
-        let value = R::with(self.after(done.is_ok()), out);
-        match done {
+        let out = src.settle(self.context(), done.asked);
+        let value = R::with(self.after(done.asked), out);
+        match done.result {
             Ok(()) => Ok(value),
             Err(error) => Err(Fault { error, value }),
         }
@@ -204,9 +205,11 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
     /// # Errors
     /// As for [`HostBuffer::enqueue_fill`].
     pub fn enqueue_fill(self, value: T) -> Result<Self, Fault<Self>> {
-        match copy::enqueue_fill(self.context(), self.operand(), value) {
-            Ok(()) => Ok(self.after(true)),
-            Err(error) => Err(Fault { error, value: self }),
+        let done = copy::enqueue_fill(self.context(), self.operand(), value);
+        let value = self.after(done.asked);
+        match done.result {
+            Ok(()) => Ok(value),
+            Err(error) => Err(Fault { error, value }),
         }
     }
 

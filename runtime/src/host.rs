@@ -389,9 +389,11 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
     pub unsafe fn enqueue_copy_to_ptr(self, dst: *mut T) -> Result<InFlight<Self>, Fault<InFlight<Self>>> {
         let flight = self.into_flight();
         // SAFETY: passed on to the caller.
-        match unsafe { copy::enqueue_raw(flight.context(), flight.operand(), dst, true) } {
-            Ok(()) => Ok(flight.after(true)),
-            Err(error) => Err(Fault { error, value: flight }),
+        let done = unsafe { copy::enqueue_raw(flight.context(), flight.operand(), dst, true) };
+        let value = flight.after(done.asked);
+        match done.result {
+            Ok(()) => Ok(value),
+            Err(error) => Err(Fault { error, value }),
         }
     }
 
@@ -418,9 +420,11 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
     pub unsafe fn enqueue_copy_from_ptr(self, src: *const T) -> Result<InFlight<Self>, Fault<InFlight<Self>>> {
         let flight = self.into_flight();
         // SAFETY: passed on to the caller.
-        match unsafe { copy::enqueue_raw(flight.context(), flight.operand(), src.cast_mut(), false) } {
-            Ok(()) => Ok(flight.after(true)),
-            Err(error) => Err(Fault { error, value: flight }),
+        let done = unsafe { copy::enqueue_raw(flight.context(), flight.operand(), src.cast_mut(), false) };
+        let value = flight.after(done.asked);
+        match done.result {
+            Ok(()) => Ok(value),
+            Err(error) => Err(Fault { error, value }),
         }
     }
 }

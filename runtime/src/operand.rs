@@ -193,9 +193,9 @@ pub trait CopySrc: src::Sealed + Sized {
     fn count(&self) -> Option<Counted> {
         None
     }
-    /// What the call hands back, knowing whether an operation was enqueued.
+    /// What the call hands back, knowing whether a driver or a worker was asked.
     #[doc(hidden)]
-    fn settle<S: StreamTag>(self, ctx: &DeviceContext<S>, enqueued: bool) -> Self::Out<S>;
+    fn settle<S: StreamTag>(self, ctx: &DeviceContext<S>, asked: bool) -> Self::Out<S>;
     #[doc(hidden)]
     fn with<R, S: StreamTag>(receiver: R, out: Self::Out<S>) -> Self::With<R, S>;
 }
@@ -242,9 +242,9 @@ pub trait CopyDst: dst::Sealed + Sized {
 
     #[doc(hidden)]
     fn candidate(&self) -> Candidate<'_>;
-    /// What the call hands back, knowing whether an operation was enqueued.
+    /// What the call hands back, knowing whether a driver or a worker was asked.
     #[doc(hidden)]
-    fn settle<S: StreamTag>(self, ctx: &DeviceContext<S>, enqueued: bool) -> Self::Out<S>;
+    fn settle<S: StreamTag>(self, ctx: &DeviceContext<S>, asked: bool) -> Self::Out<S>;
     #[doc(hidden)]
     fn with<R, S: StreamTag>(receiver: R, out: Self::Out<S>) -> Self::With<R, S>;
 }
@@ -307,8 +307,8 @@ macro_rules! moved {
             fn candidate(&self) -> Candidate<'_> {
                 self.operand()
             }
-            fn settle<Q: StreamTag>(self, ctx: &DeviceContext<Q>, enqueued: bool) -> Self::Out<Q> {
-                self.take_off(ctx).after(enqueued)
+            fn settle<Q: StreamTag>(self, ctx: &DeviceContext<Q>, asked: bool) -> Self::Out<Q> {
+                self.take_off(ctx).after(asked)
             }
             fn with<R, Q: StreamTag>(receiver: R, out: Self::Out<Q>) -> Self::With<R, Q> {
                 (receiver, out)
@@ -324,8 +324,8 @@ macro_rules! moved {
             fn candidate(&self) -> Candidate<'_> {
                 self.operand()
             }
-            fn settle<Q: StreamTag>(self, _: &DeviceContext<Q>, enqueued: bool) -> Self {
-                self.after(enqueued)
+            fn settle<Q: StreamTag>(self, _: &DeviceContext<Q>, asked: bool) -> Self {
+                self.after(asked)
             }
             fn with<R, Q: StreamTag>(receiver: R, out: Self) -> (R, Self) {
                 (receiver, out)

@@ -17,7 +17,7 @@ pub use crate::error::Fault;
 #[cfg(not(feature = "cuda"))]
 pub use crate::kernel::call::Functions;
 pub use crate::kernel::call::{
-    Arg, Call, CpuBody, LaunchNumber, SpanLen, Visit, dim, holds, launch, number, param, span_len,
+    Arg, Call, CpuBody, Entry, LaunchNumber, SpanLen, Visit, dim, find, holds, launch, number, param, span_len,
 };
-pub use crate::kernel::{DeviceRead, DeviceWrite, KernelOut, KernelSpan, KernelSpanMut, Launch, Share};
+pub use crate::kernel::{DeviceRead, DeviceWrite, Dim, KernelOut, KernelSpan, KernelSpanMut, Launch, Share};
 pub use crate::operand::{SameElem, SameStream};

@@ -186,6 +186,12 @@ impl<T, S: StreamTag> SharedDeviceBuffer<T, S> {
                 1 => {}
                 holders => return Err(Error::StillShared { holders }),
             }
+            // A handle ends in two steps, and memory that is freed in stream order is freed by the last count: one that
+            // is on its way must not be it.
+            match block.holders() {
+                holders if block.is_freed_in_order() && holders > 1 => return Err(Error::StillShared { holders }),
+                _ => {}
+            }
             let stream = self.context().stream();
             block.with_ends(|ends| ends.iter().try_for_each(|end| stream.come_after(Operation::Share, end)))?;
             block.unshare();

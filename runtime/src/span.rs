@@ -190,8 +190,8 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
         D::Tag: SameStream<S>,
     {
         let done = copy::enqueue::<T, S>(self.context(), dst.candidate(), self.operand(), None);
-        let value = dst.settle(self.context(), done.is_ok());
-        match done {
+        let value = dst.settle(self.context(), done.asked);
+        match done.result {
             Ok(()) => Ok(value),
             Err(error) => Err(Fault { error, value }),
         }
@@ -222,7 +222,7 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
         self.context().scope_for(Operation::Copy, |_| {
             // SAFETY: the slice has `len` elements (compared above), borrowed for longer than the scope, which waits
             // before it returns, whatever comes of the copy.
-            unsafe { copy::enqueue_raw(self.context(), self.operand(), dst.as_mut_ptr(), true) }
+            unsafe { copy::enqueue_raw(self.context(), self.operand(), dst.as_mut_ptr(), true) }.result
         })
     }
 
@@ -248,7 +248,7 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
         self.context().scope_for(Operation::Copy, |_| {
             // SAFETY: the vector has room for `len` elements and lies outside of the scope, which waits before it
             // returns, whatever comes of the copy.
-            unsafe { copy::enqueue_raw(self.context(), self.operand(), values.as_mut_ptr(), true) }
+            unsafe { copy::enqueue_raw(self.context(), self.operand(), values.as_mut_ptr(), true) }.result
         })?;
         // SAFETY: the scope returned `Ok`, so the copy has written `len` elements, which the buffer had (`Init`).
         unsafe { values.set_len(self.len()) };
@@ -506,8 +506,8 @@ impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, T, S> {
         R::Tag: SameStream<S>,
     {
         let done = copy::enqueue::<T, S>(self.context(), self.operand(), src.candidate(), src.count());
-        let value = src.settle(self.context(), done.is_ok());
-        match done {
+        let value = src.settle(self.context(), done.asked);
+        match done.result {
             Ok(()) => Ok(value),
             Err(error) => Err(Fault { error, value }),
         }
@@ -528,7 +528,7 @@ impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, T, S> {
     /// # Errors
     /// Those of the enqueue; nothing was enqueued.
     pub fn enqueue_fill(&mut self, value: T) -> Result<(), Error> {
-        copy::enqueue_fill(self.context(), self.operand(), value)
+        copy::enqueue_fill(self.context(), self.operand(), value).result
     }
 
     /// Copies `src` into this span and waits for the stream. Lengths must be equal. **Blocks.**

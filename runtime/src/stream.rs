@@ -197,7 +197,7 @@ impl Stream {
         match &self.engine {
             Engine::Cpu(core) => core.wait(what, core.tail()),
             #[cfg(feature = "cuda")]
-            Engine::Cuda(core) => core.synchronize(what),
+            Engine::Cuda(core) => not_on_worker(what).and_then(|()| core.synchronize(what)),
         }
     }
 
@@ -244,6 +244,17 @@ impl Event {
             Event::Cpu(event) => event.is_finished(),
             #[cfg(feature = "cuda")]
             Event::Cuda(event) => event.is_finished(),
+        }
+    }
+
+    /// Whether `later` is a point of the same stream, and so behind this one if it was taken after it.
+    pub(crate) fn is_before(&self, later: &Event) -> bool {
+        match (self, later) {
+            (Event::Cpu(event), Event::Cpu(later)) => event.shares_stream_with(later),
+            #[cfg(feature = "cuda")]
+            (Event::Cuda(event), Event::Cuda(later)) => event.shares_stream_with(later),
+            #[cfg(feature = "cuda")]
+            _ => false,
         }
     }
 

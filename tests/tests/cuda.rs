@@ -308,3 +308,80 @@ fn every_call_fails_in_turn() {
         child(&format!("*:{nth}:719:after:sticky"));
     }
 }
+
+/// Runs one test of this file in a process of its own, with the fake driver told to be otherwise; `None` where that is not
+/// possible, or in that process.
+fn alone(test: &str, settings: &[(&str, &str)]) -> Option<()> {
+    if env::var_os("ESCROW_CUDA_ALONE").is_some() {
+        return Some(());
+    }
+    if gpu().is_some() && fake::calls("*").is_some() {
+        let child = Command::new(env::current_exe().expect("this program"))
+            .args([test, "--exact", "--nocapture"])
+            .env("ESCROW_CUDA_ALONE", "1")
+            .envs(settings.iter().copied())
+            .output()
+            .expect("this program starts");
+        assert!(child.status.success(), "{settings:?}: {}", String::from_utf8_lossy(&child.stderr));
+    }
+    None
+}
+
+/// A driver call that failed may have enqueued its work all the same, so what comes back is waited for.
+///
+/// Broken on purpose: `Enqueued::new` with `asked: result.is_ok()` makes this fail.
+#[test]
+fn what_a_failed_driver_call_hands_back_is_waited_for() -> Result<(), Error> {
+    let faults = "cuMemcpyDtoHAsync_v2:1:700:after,cuMemcpyAsync:3:1";
+    let Some(()) = alone("what_a_failed_driver_call_hands_back_is_waited_for", &[("FAKE_CUDA_FAIL", faults)]) else {
+        return Ok(());
+    };
+    let Some(ctx) = context() else { return Ok(()) };
+    let waits = || fake::calls("cuStreamSynchronize").expect("the fake driver");
+    let dev = ctx.enqueue_create_buffer_zeroed::<u32>(64)?;
+    let Err(Fault { value, .. }) = dev.enqueue_copy_to(ctx.create_host_buffer::<u32>(64)?) else {
+        panic!("the call was to fail")
+    };
+    let before = waits();
+    let host = value.synchronize()?;
+    assert_eq!(waits() - before, 1, "the copy may be under way");
+    assert_eq!(host[..], [0; 64]);
+    // An operation of several calls, of which a later one fails.
+    if let Err(Fault { value, .. }) = ctx.create_host_buffer::<[u8; 3]>(64)?.enqueue_fill([1, 2, 3]) {
+        let before = waits();
+        drop(value.synchronize()?);
+        assert_eq!(waits() - before, 1, "a part of the fill may be under way");
+        ctx.device().trim();
+    }
+    Ok(())
+}
+
+/// A shared buffer keeps one end for each stream that read it, however many handles there were.
+#[test]
+fn a_buffer_that_is_shared_for_long_collects_nothing() -> Result<(), Error> {
+    let Some(()) = alone("a_buffer_that_is_shared_for_long_collects_nothing", &[]) else { return Ok(()) };
+    let Some(ctx) = context() else { return Ok(()) };
+    let other = ctx.fork()?;
+    let shared = ctx.enqueue_create_buffer_zeroed::<u32>(64)?.into_shared()?;
+    for _ in 0..100 {
+        assert_eq!(shared.share_with(&other)?.to_vec()?, [0; 64]);
+    }
+    let before = fake::calls("cuStreamWaitEvent").expect("the fake driver");
+    let mut dev = shared.try_unshare()?;
+    let waits = fake::calls("cuStreamWaitEvent").expect("the fake driver") - before;
+    assert_eq!(waits, 1);
+    dev.enqueue_fill(1)?;
+    Ok(())
+}
+
+/// Without pools, memory that is only parked is found before the call gives up.
+#[test]
+fn parked_memory_is_found_when_there_is_no_other() -> Result<(), Error> {
+    let settings = [("FAKE_CUDA_POOLS", "0"), ("FAKE_CUDA_MEMORY", "100000000")];
+    let Some(()) = alone("parked_memory_is_found_when_there_is_no_other", &settings) else { return Ok(()) };
+    let Some(ctx) = context() else { return Ok(()) };
+    for i in 0..30 {
+        drop(ctx.enqueue_create_buffer::<u8>(10_000_000)?.enqueue_fill(i)?);
+    }
+    Ok(())
+}

@@ -10,7 +10,7 @@ use syn::{Attribute, Expr, ExprLit, ExprPath, Lit, LitStr, Member, Path, Signatu
 use super::device::DeviceCode;
 use crate::valid::Faults;
 
-/// The arguments of the attribute: `pub struct Blas, ptx = "blas.ptx", target = "sm_80", crate = path`.
+/// The arguments of the attribute: `pub struct Blas, ptx = "blas.ptx", target = "sm_80", image, crate = path`.
 pub(crate) struct Set {
     pub(crate) vis: Visibility,
     pub(crate) ident: Ident,
@@ -18,6 +18,8 @@ pub(crate) struct Set {
     pub(crate) ptx: Option<LitStr>,
     /// The newest target that the file may have.
     pub(crate) target: Option<LitStr>,
+    /// The device code may come when the program runs, with `ptx` or without.
+    pub(crate) image: bool,
     /// The crate `escrow`.
     pub(crate) krate: Path,
 }
@@ -42,15 +44,19 @@ impl Set {
         }
         input.parse::<Token![struct]>()?;
         let ident = input.parse().map_err(|error: syn::Error| syn::Error::new(error.span(), USAGE))?;
-        let (mut krate, mut ptx, mut target) = (None, None, None);
+        let (mut krate, mut ptx, mut target, mut image) = (None, None, None, None);
         while !input.is_empty() {
             input.parse::<Token![,]>()?;
             if input.is_empty() {
                 break;
             }
             let key = input.call(Ident::parse_any)?;
-            input.parse::<Token![=]>()?;
-            let is_again = if key == "crate" {
+            if key != "image" {
+                input.parse::<Token![=]>()?;
+            }
+            let is_again = if key == "image" {
+                image.replace(()).is_some()
+            } else if key == "crate" {
                 krate.replace(input.call(Path::parse_mod_style)?).is_some()
             } else if key == "ptx" {
                 ptx.replace(text(
@@ -64,7 +70,7 @@ impl Set {
                 return Err(syn::Error::new(
                     key.span(),
                     format!(
-                        "`{key}` is not an argument of `kernels`: there are `struct Name`, `ptx = \"file.ptx\"`, `target = \"sm_80\"` and `crate = path`"
+                        "`{key}` is not an argument of `kernels`: there are `struct Name`, `ptx = \"file.ptx\"`, `target = \"sm_80\"`, `image` and `crate = path`"
                     ),
                 ));
             };
@@ -79,7 +85,7 @@ impl Set {
             );
         }
         let krate = krate.unwrap_or_else(|| syn::parse_quote!(::escrow));
-        Ok(Set { vis, ident, ptx, target, krate })
+        Ok(Set { vis, ident, ptx, target, image: image.is_some(), krate })
     }
 }
 
@@ -259,7 +265,7 @@ pub(crate) struct Kernel {
     pub(crate) cpu: Option<Cpu>,
     /// What `#[ptx(..)]` says.
     pub(crate) ptx: Option<Entry>,
-    /// Its entry in the PTX file, once that was compared.
+    /// Its entry in the device code, once what is known of that was compared.
     pub(crate) device: Option<DeviceCode>,
     pub(crate) requires: Vec<Condition>,
     pub(crate) launch: Launch,

@@ -14,24 +14,34 @@ use crate::valid::Faults;
 
 /// The device code of a set.
 pub(crate) struct Image {
-    /// An expression: the file's text with a zero behind it, which also makes the compiler watch the file.
+    /// The PTX file; there is none where all of it comes when the program runs.
+    pub(crate) file: Option<File>,
+    /// The entries that are launched.
+    pub(crate) names: Vec<String>,
+}
+
+/// A PTX file.
+pub(crate) struct File {
+    /// An expression: its text with a zero behind it, which also makes the compiler watch the file.
     pub(crate) text: TokenStream,
     /// Its path as the attribute has it.
     pub(crate) path: String,
-    /// The entries that are launched.
-    pub(crate) names: Vec<String>,
 }
 
 /// The device code of a kernel.
 pub(crate) struct DeviceCode {
     /// Its place in [`Image::names`].
     pub(crate) at: usize,
+    /// What the file has; nothing if there is no file.
     pub(crate) params: Vec<ptx::Param>,
 }
 
 /// Reads the file, gives kernels that agree with it their [`DeviceCode`], and reports those that do not.
 pub(crate) fn check(set: &Set, kernels: &mut [Kernel], faults: &mut Faults) -> Option<Image> {
     let Some(file) = &set.ptx else {
+        if set.image {
+            return Some(later(kernels, faults));
+        }
         for entry in kernels.iter().filter_map(|kernel| kernel.ptx.as_ref()) {
             let span = match entry {
                 Entry::Named(name) => name.span(),
@@ -66,7 +76,31 @@ pub(crate) fn check(set: &Set, kernels: &mut [Kernel], faults: &mut Faults) -> O
     } else {
         quote!(::core::include_str!(::core::concat!(::core::env!("CARGO_MANIFEST_DIR"), "/", #path)))
     };
-    Some(Image { text: quote!(::core::concat!(#text, "\0")), path, names })
+    Some(Image { file: Some(File { text: quote!(::core::concat!(#text, "\0")), path }), names })
+}
+
+/// Device code that comes when the program runs, of which the declarations are all that is known.
+fn later(kernels: &mut [Kernel], faults: &mut Faults) -> Image {
+    let mut names = Vec::new();
+    for kernel in kernels {
+        let name = match &kernel.ptx {
+            Some(Entry::Named(name)) => name.value(),
+            None => kernel.name(),
+            Some(Entry::None(span)) => {
+                if kernel.cpu.is_none() {
+                    let own = kernel.name();
+                    let fault = format!(
+                        "`{own}` runs nowhere: it has neither an entry in the image nor a Rust body, `#[cpu({own})]`"
+                    );
+                    faults.push(*span, fault);
+                }
+                continue;
+            }
+        };
+        kernel.device = Some(DeviceCode { at: names.len(), params: Vec::new() });
+        names.push(name);
+    }
+    Image { file: None, names }
 }
 
 fn read(path: &str) -> Result<String, String> {

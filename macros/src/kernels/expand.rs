@@ -10,7 +10,7 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Expr, Type, Visibility};
 
 use super::ast::{Block, Coverage, Kernel, Kind, Launch, Param, Set, SpanPath, names};
-use super::device::Image;
+use super::device::{File, Image};
 use super::text;
 
 /// `quote!` with the macro's own hygiene.
@@ -37,18 +37,51 @@ pub(crate) fn set(set: &Set, block: &Block, kernels: &[Kernel], image: Option<&I
     taken.push(ident.unraw().to_string());
     taken.extend(names(krate.to_token_stream()));
     let methods: Vec<_> = kernels.iter().map(|kernel| Method::new(&k, kernel, &taken)).collect();
-    let path = image.map(|image| image.path.as_str());
+    let entries = image.map(|image| methods.iter().filter_map(|method| method.entry(&image.names)).collect::<Vec<_>>());
+    let load_image = entries.map(|entries| {
+        own! {
+            /// Makes the kernels ready for contexts of `device` from an image that comes when the program runs: PTX
+            /// text, a cubin or a fatbin.
+            ///
+            /// Each call loads it anew, and it stays loaded for good: call this once, and clone the set. Every kernel
+            /// that has device code must be there, with parameters as large as declared, as far as the driver knows
+            /// them (from CUDA 12.4 on). The CPU device runs the Rust bodies, and does not look at the image.
+            ///
+            /// # Safety
+            /// The image is whole, and its kernels do what the declarations of this set promise.
+            ///
+            /// # Errors
+            /// `Error::NoFunction`, `Error::WrongParameter`, and `Error::Driver` for what is no image for this GPU.
+            #[allow(clippy::undocumented_unsafe_blocks)]
+            pub unsafe fn load_image(
+                device: &#k::Device,
+                image: &[::core::primitive::u8],
+            ) -> ::core::result::Result<Self, #k::Error> {
+                // SAFETY: what the caller of this function promises.
+                let functions = unsafe { #k::Functions::load_image(device, image, &[#(#entries),*]) }?;
+                ::core::result::Result::Ok(Self { device: ::core::clone::Clone::clone(device), functions })
+            }
+        }
+    });
+    let known = kernels.iter().map(|kernel| {
+        let name = kernel.name();
+        let at = kernel.device.as_ref().map(|device| device.at);
+        let at = at.map_or(quote!(None), |at| quote!(Some(#at)));
+        own!((#name, ::core::option::Option::#at))
+    });
+    let file = image.and_then(|image| image.file.as_ref());
+    let path = file.map(|file| file.path.as_str());
     let layouts = methods.iter().filter_map(|method| {
         let layout = method.layout(path?)?;
         Some(quote!(#(#shared)* #layout))
     });
     let layouts: Vec<_> = layouts.collect();
     let methods = methods.iter().map(|method| method.tokens(path));
-    let (image, names) = match image {
-        Some(Image { text, names, .. }) => {
+    let (ptx, names) = match (file, image) {
+        (Some(File { text, .. }), Some(Image { names, .. })) => {
             (own!(::core::option::Option::Some({ static PTX: &::core::primitive::str = #text; PTX })), names.as_slice())
         }
-        None => (quote!(::core::option::Option::None), &[][..]),
+        _ => (quote!(::core::option::Option::None), &[][..]),
     };
     own! {
         #(#shared)*
@@ -68,8 +101,26 @@ pub(crate) fn set(set: &Set, block: &Block, kernels: &[Kernel], image: Option<&I
         impl #ident {
             #[doc = #load]
             pub fn load(device: &#k::Device) -> ::core::result::Result<Self, #k::Error> {
-                let functions = #k::Functions::load(device, #image, &[#(#names),*])?;
+                let functions = #k::Functions::load(device, #ptx, &[#(#names),*])?;
                 ::core::result::Result::Ok(Self { device: ::core::clone::Clone::clone(device), functions })
+            }
+
+            #load_image
+
+            /// Blocks of kernel `kernel` that run at the same time on the whole GPU, for blocks of `block` threads with
+            /// `shared` bytes of dynamic shared memory: the largest grid of a cooperative launch. `None` on the CPU
+            /// device.
+            ///
+            /// # Errors
+            /// `Error::NoFunction` if no kernel of this set has the name, `Error::NoBody`, `Error::Geometry`.
+            pub fn max_blocks(
+                &self,
+                kernel: &'static ::core::primitive::str,
+                block: impl ::core::convert::Into<#k::Dim>,
+                shared: ::core::primitive::u32,
+            ) -> ::core::result::Result<::core::option::Option<::core::primitive::u32>, #k::Error> {
+                let at = #k::find(&[#(#known),*], kernel)?;
+                self.functions.max_blocks(&self.device, kernel, at, &#k::Launch::new(1, block).shared(shared))
             }
 
             /// The device that the kernels were loaded for.
@@ -431,7 +482,7 @@ impl<'a> Method<'a> {
         let count = kernel.params.len();
         Some(own! {
             // SAFETY: the values are those of arguments that this call admitted or visited, and have the sizes of the
-            // entry's parameters, which was checked when this was compiled. That the kernel stays inside of them and
+            // entry's parameters, which was checked when this was compiled or promised when it was loaded. That the kernel stays inside of them and
             // does not race is what the declaration, or the caller of an `unsafe fn`, promises.
             unsafe {
                 #(#values)*
@@ -493,6 +544,32 @@ impl<'a> Method<'a> {
         });
         let checks: TokenStream = checks.collect();
         (!checks.is_empty()).then_some(checks)
+    }
+
+    /// What an image that comes when the program runs must have for the kernel.
+    fn entry(&self, names: &[String]) -> Option<TokenStream> {
+        let Method { k, kernel, .. } = self;
+        let at = kernel.device.as_ref()?.at;
+        let name = names.get(at)?;
+        let sizes = kernel.params.iter().map(|param| match &param.kind {
+            Kind::Read(_) | Kind::Write(_) | Kind::Out(..) => own!(8),
+            Kind::Value(ty) | Kind::Len(ty, _) => {
+                let erased = with_lifetimes(ty.to_token_stream(), &mut |span| lifetime("static", span));
+                let span = ty.span().resolved_at(Span::mixed_site());
+                quote_spanned!(span=> ::core::mem::size_of::<<#erased as #k::DeviceLayout>::DeviceType>())
+            }
+        });
+        let attrs = kernel.attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
+        // A size is the same on each stream.
+        let tag = kernel.tag.as_ref().map(|tag| quote!(#[allow(dead_code, non_camel_case_types)] type #tag = #k::Dyn;));
+        Some(own! {
+            #(#attrs)*
+            #k::Entry {
+                at: #at,
+                name: #name,
+                sizes: { #tag const SIZES: &'static [::core::primitive::usize] = &[#(#sizes),*]; SIZES },
+            }
+        })
     }
 
     fn body_type(&self) -> TokenStream {

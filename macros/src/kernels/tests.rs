@@ -152,3 +152,22 @@ fn kernels_that_differ_from_ptx_are_there_for_their_callers() {
         assert!(expand(args).contains("compile_error"));
     }
 }
+
+#[test]
+fn images_that_come_later() {
+    let kernels = quote! {
+        unsafe extern "kernel" {
+            #[ptx("_Z1fPf")]
+            unsafe fn f(x: &[f32]);
+            #[ptx(none)]
+            unsafe fn nowhere(x: &[f32]);
+        }
+    };
+    let found = messages(quote!(struct Set, image, image), kernels.clone());
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found.iter().any(|it| it.contains("given twice")) && found.iter().any(|it| it.contains("runs nowhere")));
+    // Without `image` there is nothing that `ptx` could speak of, and no way to load it.
+    let text = expand(quote!(struct Set), kernels.clone()).to_string();
+    assert!(text.contains("it has none") && !text.contains("load_image"));
+    assert!(expand(quote!(struct Set, image), kernels).to_string().contains("load_image"));
+}

@@ -57,7 +57,7 @@ fn read(item: Item, faults: &mut Faults) -> Kernel {
         );
     }
     let name = sig.ident.unraw().to_string();
-    if matches!(name.as_str(), "load" | "device" | "clone" | "fmt") {
+    if matches!(name.as_str(), "load" | "load_image" | "max_blocks" | "device" | "clone" | "fmt") {
         faults.push(sig.ident.span(), format!("every kernel set has a method `{name}`: give the kernel another name"));
     }
     let tag = signature(&sig, faults);

@@ -34,6 +34,11 @@ impl Event {
         self.core.has_passed(self.number)
     }
 
+    /// Whether both are points of one stream.
+    pub(crate) fn shares_stream_with(&self, other: &Event) -> bool {
+        Arc::ptr_eq(&self.core, &other.core)
+    }
+
     pub(crate) fn is_on(&self, core: &Arc<Core>) -> bool {
         Arc::ptr_eq(&self.core, core)
     }

@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex};
 use super::device::{CudaDevice, lock};
 use super::event::Event;
 use super::memory::{self, Allocation, address};
-use super::raw::{self, CUevent, CUfunction, CUstream};
+use super::module::Function;
+use super::raw::{self, CUevent, CUfunction, CUstream, LaunchAttribute, LaunchConfig};
 use super::{check, fill, stage};
 use crate::block::{Block, BlockRef, Place, Storage};
 use crate::error::{Error, Operation};
-use crate::kernel::Launch;
+use crate::kernel::{Launch, wrong_geometry};
 use crate::region::Admitted;
 
 /// Parked on a stream that nobody waits for, this much makes it look by itself what has been passed.
@@ -99,7 +100,18 @@ impl Core {
     }
 
     pub(crate) fn take(&self, place: Place, bytes: usize) -> Result<Box<Block>, Error> {
-        memory::take(self.device, self.raw, place, bytes)
+        match memory::take(self.device, self.raw, place, bytes) {
+            // What is parked on this stream may be what is missing. Waiting is no worse than the driver, whose own
+            // allocations may wait for the device.
+            Err(error @ Error::OutOfMemory { .. }) => {
+                if self.synchronize(Operation::Create).is_err() {
+                    return Err(error);
+                }
+                self.device.trim();
+                memory::take(self.device, self.raw, place, bytes)
+            }
+            taken => taken,
+        }
     }
 
     /// # Safety
@@ -107,7 +119,7 @@ impl Core {
     #[inline]
     pub(crate) unsafe fn copy(self: &Arc<Self>, dst: Admitted, src: Admitted, bytes: usize) -> Result<(), Error> {
         let (to, from) = (dst.ptr, src.ptr);
-        if (dst.place, src.place) != (Place::Device, Place::Device) {
+        if (dst.place, src.place) != (Place::Device, Place::Device) || !self.device.has_pools() {
             self.bound_parked();
         }
         // SAFETY: in each arm the operands are what the call takes them for (`Admitted::place`), and stay valid by this
@@ -115,19 +127,22 @@ impl Core {
         let code = match (dst.place, src.place) {
             (Place::Device, Place::Device) => {
                 // SAFETY: see above.
-                self.device.call(|| unsafe { raw::cuMemcpyDtoDAsync_v2(address(to), address(from), bytes, self.raw) })
+                self.device
+                    .call_copy(|| unsafe { raw::cuMemcpyDtoDAsync_v2(address(to), address(from), bytes, self.raw) })
             }
             (Place::Device, Place::Host) => {
                 // SAFETY: see above.
-                self.device.call(|| unsafe { raw::cuMemcpyHtoDAsync_v2(address(to), from.cast(), bytes, self.raw) })
+                self.device
+                    .call_copy(|| unsafe { raw::cuMemcpyHtoDAsync_v2(address(to), from.cast(), bytes, self.raw) })
             }
             (Place::Host, Place::Device) => {
                 // SAFETY: see above.
-                self.device.call(|| unsafe { raw::cuMemcpyDtoHAsync_v2(to.cast(), address(from), bytes, self.raw) })
+                self.device
+                    .call_copy(|| unsafe { raw::cuMemcpyDtoHAsync_v2(to.cast(), address(from), bytes, self.raw) })
             }
             (Place::Host, Place::Host) => {
                 // SAFETY: see above.
-                self.device.call(|| unsafe { raw::cuMemcpyAsync(address(to), address(from), bytes, self.raw) })
+                self.device.call_copy(|| unsafe { raw::cuMemcpyAsync(address(to), address(from), bytes, self.raw) })
             }
             // SAFETY: see above.
             (_, Place::Lent) => return unsafe { stage::upload(self, dst, from, bytes) },
@@ -141,7 +156,7 @@ impl Core {
     /// As for [`Stream::fill`](crate::stream::Stream::fill).
     #[inline]
     pub(crate) unsafe fn fill<E: Copy>(self: &Arc<Self>, dst: Admitted, value: E) -> Result<(), Error> {
-        if dst.place != Place::Device {
+        if dst.place != Place::Device || !self.device.has_pools() {
             self.bound_parked();
         }
         let (to, count, stream) = (address(dst.ptr), dst.len, self.raw);
@@ -197,6 +212,65 @@ impl Core {
         check(Operation::Launch, code)
     }
 
+    /// Whether the GPU admits a launch that asks for more than sizes.
+    #[cold]
+    pub(crate) fn admit_attributes(
+        &self,
+        function: &Function,
+        kernel: &'static str,
+        launch: &Launch,
+    ) -> Result<(), Error> {
+        if launch.cluster != [1; 3] && self.device.capability() < (9, 0) {
+            let condition = "this GPU has no clusters: they begin with compute capability 9.0".to_owned();
+            return Err(wrong_geometry(kernel, condition, launch));
+        }
+        if launch.cooperative {
+            let most = function.max_blocks(Operation::Launch, self.device, launch)?;
+            let blocks: u64 = launch.grid.iter().fold(1, |all, &n| all.saturating_mul(u64::from(n)));
+            if blocks > u64::from(most) {
+                let condition = format!(
+                    "a cooperative grid of {:?} blocks is more than this GPU runs at the same time: {most} in all",
+                    launch.grid
+                );
+                return Err(wrong_geometry(kernel, condition, launch));
+            }
+        }
+        Ok(())
+    }
+
+    /// Enqueues a launch that asks for more than sizes.
+    ///
+    /// # Safety
+    /// As for [`launch`](Core::launch).
+    #[cold]
+    pub(crate) unsafe fn launch_with_attributes(
+        &self,
+        function: CUfunction,
+        launch: &Launch,
+        params: *mut *mut c_void,
+    ) -> Result<(), Error> {
+        const OP: Operation = Operation::Launch;
+        let why = "cooperative launches and clusters need a driver of CUDA 11.8 or newer";
+        let launch_it = raw::launch_kernel_ex().ok_or(Error::Refused { op: OP, why })?;
+        let mut attributes = Vec::new();
+        if launch.cooperative {
+            attributes.push(LaunchAttribute::COOPERATIVE);
+        }
+        if launch.cluster != [1; 3] {
+            attributes.push(LaunchAttribute::cluster(launch.cluster));
+        }
+        let config = LaunchConfig {
+            grid: launch.grid,
+            block: launch.block,
+            shared: launch.shared,
+            stream: self.raw,
+            attributes: attributes.as_mut_ptr(),
+            count: attributes.len() as u32,
+        };
+        // SAFETY: this function's contract; the driver copies attributes and parameters before it returns.
+        check(OP, self.device.call(|| unsafe { launch_it(&raw const config, function, params, ptr::null_mut()) }))
+    }
+
     pub(crate) fn wait_for(&self, what: Operation, event: &Event) -> Result<(), Error> {
         if event.is_on(self) {
             return Ok(());
@@ -227,14 +301,13 @@ impl Core {
 
     /// Drops what was parked before number `covers`, which the stream has passed.
     pub(super) fn release(&self, covers: u64) {
-        let passed: VecDeque<BlockRef> = {
+        let passed: Vec<BlockRef> = {
             let mut parked = lock(&self.parked);
             let count = usize::try_from(covers.saturating_sub(parked.first)).unwrap_or(usize::MAX);
             let count = count.min(parked.blocks.len());
-            let rest = parked.blocks.split_off(count);
+            let passed: Vec<_> = parked.blocks.drain(..count).collect();
             parked.first += count as u64;
-            parked.bytes = rest.iter().map(BlockRef::capacity).sum();
-            let passed = std::mem::replace(&mut parked.blocks, rest);
+            parked.bytes -= passed.iter().map(BlockRef::capacity).sum::<usize>();
             self.note_crowd(&parked);
             passed
         };

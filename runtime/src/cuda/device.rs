@@ -21,6 +21,7 @@ const OP: Operation = Operation::Create;
 /// so that nothing which outlives a stream outlives it.
 pub(crate) struct CudaDevice {
     ordinal: usize,
+    raw: CUdevice,
     context: CUcontext,
     name: String,
     /// Major and minor.
@@ -111,6 +112,7 @@ impl CudaDevice {
         check(OP, unsafe { raw::cuDriverGetVersion(&raw mut version) })?;
         Ok(CudaDevice {
             ordinal,
+            raw: raw_device,
             context,
             name,
             capability: (major.unsigned_abs(), minor.unsigned_abs()),
@@ -171,6 +173,14 @@ impl CudaDevice {
         if code == raw::INVALID_CONTEXT { self.within(call) } else { code }
     }
 
+    /// A copy. Of pool memory a driver answers 1 while another device's context is current; it has enqueued nothing then,
+    /// and a copy that were enqueued twice on one stream would change nothing.
+    #[inline]
+    pub(super) fn call_copy(&self, call: impl Fn() -> Code) -> Code {
+        let code = call();
+        if code == raw::INVALID_CONTEXT || code == raw::INVALID_VALUE { self.within(call) } else { code }
+    }
+
     /// An event for one use.
     pub(super) fn take_event(&self) -> Result<CUevent, Error> {
         if let Some(event) = lock(&self.events).pop() {
@@ -211,6 +221,9 @@ impl CudaDevice {
     pub(crate) fn trim(&self) {
         self.sweep();
         drop(self.free.drain());
+        if self.pools {
+            memory::trim_pool(self.raw);
+        }
     }
 
     /// Free and total bytes of the device's memory.

@@ -55,6 +55,11 @@ impl Event {
         }
     }
 
+    /// Whether both are points of one stream.
+    pub(crate) fn shares_stream_with(&self, other: &Event) -> bool {
+        Arc::ptr_eq(&self.core, &other.core)
+    }
+
     pub(super) fn raw(&self) -> CUevent {
         self.raw
     }

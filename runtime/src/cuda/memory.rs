@@ -54,6 +54,16 @@ pub(super) fn keep_pool(device: CUdevice) -> Result<(), Error> {
     check(OP, unsafe { raw::cuMemPoolSetAttribute(pool, attribute, (&raw mut threshold).cast::<c_void>()) })
 }
 
+/// Lets the device's pool give back what nothing uses.
+pub(super) fn trim_pool(device: CUdevice) {
+    let mut pool = ptr::null_mut();
+    // SAFETY: the address is valid for the call.
+    if unsafe { raw::cuDeviceGetDefaultMemPool(&raw mut pool, device) } == 0 {
+        // SAFETY: the pool is the device's. An error changes nothing.
+        let _ = unsafe { raw::cuMemPoolTrimTo(pool, 0) };
+    }
+}
+
 /// A block for use on `stream`.
 pub(super) fn take(
     device: &'static CudaDevice,

@@ -8,13 +8,14 @@ use super::device::{CudaDevice, lock};
 use super::raw::{self, CUdevice_attribute, CUfunction, CUfunction_attribute, CUmodule, Code};
 use crate::device::{Device, Kind};
 use crate::error::{Error, Operation};
+use crate::kernel::call::Entry;
 use crate::kernel::{Launch, wrong_geometry};
 
 const OP: Operation = Operation::Load;
 
 /// A module that is loaded for good, and what was taken out of it.
 pub(super) struct Module {
-    /// Where the image lies: an image is a constant of the program.
+    /// Where the image lies: one that is kept is a constant of the program.
     image: *const u8,
     raw: CUmodule,
     functions: Vec<(&'static str, Function)>,
@@ -58,13 +59,45 @@ fn load(device: &CudaDevice, image: &'static str, names: &[&'static str]) -> Res
     names.iter().map(|name| module.function(device, name)).collect()
 }
 
+/// Loads an image that comes when the program runs, anew with each call.
+///
+/// # Safety
+/// The image is whole: the driver gets no length.
+unsafe fn load_image(device: &CudaDevice, image: &[u8], entries: &[Entry]) -> Result<Vec<Function>, Error> {
+    // Behind text the driver wants a zero, and objects it wants aligned.
+    let mut words = vec![0u64; image.len() / 8 + 1];
+    bytemuck::cast_slice_mut(&mut words)[..image.len()].copy_from_slice(image);
+    let mut raw = ptr::null_mut();
+    // SAFETY: this function's contract; text ends in a zero. The driver copies what it needs.
+    check(OP, device.within(|| unsafe { raw::cuModuleLoadData(&raw mut raw, words.as_ptr().cast()) }))?;
+    let mut module = Module { image: ptr::null(), raw, functions: Vec::new() };
+    let functions = module.entries(device, entries);
+    if functions.is_err() {
+        // SAFETY: nothing of the module has run, and nobody has its functions.
+        let _ = device.within(|| unsafe { raw::cuModuleUnload(raw) });
+    }
+    functions
+}
+
 impl Module {
+    fn entries(&mut self, device: &CudaDevice, entries: &[Entry]) -> Result<Vec<Function>, Error> {
+        // Where the declaration of a kernel is left out by `cfg`, nobody launches what stands in its place.
+        let count = entries.iter().map(|entry| entry.at + 1).max().unwrap_or(0);
+        let mut functions = vec![Function::NONE; count];
+        for entry in entries {
+            let function = self.function(device, entry.name)?;
+            function.compare(device, entry)?;
+            functions[entry.at] = function;
+        }
+        Ok(functions)
+    }
+
     fn function(&mut self, device: &CudaDevice, name: &'static str) -> Result<Function, Error> {
         if let Some((_, function)) = self.functions.iter().find(|(known, _)| *known == name) {
             return Ok(*function);
         }
         let c_name = CString::new(name).map_err(|_| Error::NoFunction { kernel: name })?;
-        let mut function = Function { raw: ptr::null_mut(), threads: 0, shared: 0 };
+        let mut function = Function::NONE;
         // SAFETY: the module lives, the name ends in a zero, and the address is valid for the call.
         match device.within(|| unsafe { raw::cuModuleGetFunction(&raw mut function.raw, self.raw, c_name.as_ptr()) }) {
             raw::NOT_FOUND => return Err(Error::NoFunction { kernel: name }),
@@ -77,6 +110,57 @@ impl Module {
 }
 
 impl Function {
+    /// Admits no launch.
+    const NONE: Function = Function { raw: ptr::null_mut(), threads: 0, shared: 0 };
+
+    /// Compares the parameters with those of the declaration, where the driver knows them.
+    fn compare(&self, device: &CudaDevice, entry: &Entry) -> Result<(), Error> {
+        let Some(info) = raw::func_get_param_info() else { return Ok(()) };
+        // One more than declared: there must be none.
+        for (index, declared) in entry.sizes.iter().copied().map(Some).chain([None]).enumerate() {
+            let (mut offset, mut size) = (0, 0);
+            // SAFETY: the function lives, and the addresses are valid for the call.
+            let code = device.within(|| unsafe { info(self.raw, index, &raw mut offset, &raw mut size) });
+            let found = match code {
+                raw::INVALID_VALUE => None,
+                code => check(OP, code).map(|()| Some(size))?,
+            };
+            if found != declared {
+                let bytes = |size: Option<usize>| size.unwrap_or(0) as u32;
+                return Err(Error::WrongParameter {
+                    kernel: entry.name,
+                    index: index as u32,
+                    declared: bytes(declared),
+                    found: bytes(found),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Blocks that the GPU runs at the same time, for a launch that [`admit`](Function::admit) admits.
+    pub(super) fn max_blocks(&self, op: Operation, device: &CudaDevice, launch: &Launch) -> Result<u32, Error> {
+        const COUNT: CUdevice_attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+        let threads = launch.block.iter().product::<u32>() as c_int;
+        let (mut here, mut blocks, mut multiprocessors) = (0, 0, 0);
+        let ask = || {
+            // SAFETY: the addresses are valid for the calls, the function lives, and its device's context is current.
+            unsafe {
+                let shared = launch.shared as usize;
+                match raw::cuOccupancyMaxActiveBlocksPerMultiprocessor(&raw mut blocks, self.raw, threads, shared) {
+                    0 => {}
+                    code => return code,
+                }
+                match raw::cuCtxGetDevice(&raw mut here) {
+                    0 => raw::cuDeviceGetAttribute(&raw mut multiprocessors, COUNT, here),
+                    code => code,
+                }
+            }
+        };
+        check(op, device.within(ask))?;
+        Ok(blocks.unsigned_abs().saturating_mul(multiprocessors.unsigned_abs()))
+    }
+
     /// Fills in what the driver admits, with as much dynamic shared memory as the device has beside the static.
     fn ask_limits(&mut self) -> Code {
         use CUfunction_attribute::{
@@ -148,6 +232,33 @@ impl Functions {
             (Kind::Cuda(cuda), Some(ptx)) => load(cuda, ptx, names).map(Functions),
             _ => Ok(Functions(Vec::new())),
         }
+    }
+
+    /// Loads a PTX text, cubin or fatbin that comes when the program runs, if `device` is a GPU.
+    ///
+    /// # Safety
+    /// The image is whole, and holds what the declarations of `entries` promise.
+    pub unsafe fn load_image(device: &Device, image: &[u8], entries: &[Entry]) -> Result<Functions, Error> {
+        match device.kind() {
+            // SAFETY: this function's contract.
+            Kind::Cuda(cuda) => unsafe { load_image(cuda, image, entries) }.map(Functions),
+            Kind::Cpu(..) => Ok(Functions(Vec::new())),
+        }
+    }
+
+    /// Blocks of kernel `at` that run at the same time on a GPU.
+    pub fn max_blocks(
+        &self,
+        device: &Device,
+        kernel: &'static str,
+        at: Option<usize>,
+        launch: &Launch,
+    ) -> Result<Option<u32>, Error> {
+        launch.threads(kernel)?;
+        let Kind::Cuda(cuda) = device.kind() else { return Ok(None) };
+        let function = at.and_then(|at| self.get(at)).ok_or(Error::NoBody { kernel })?;
+        function.admit(kernel, launch)?;
+        function.max_blocks(Operation::Query, cuda, launch).map(Some)
     }
 
     /// The function of kernel `at`.

@@ -40,8 +40,9 @@ impl Core {
         } else {
             let (to, at) = (address(dst.ptr), address(src.ptr));
             // SAFETY: this function's contract; each address is of the context beside it.
-            let code = here
-                .call(|| unsafe { raw::cuMemcpyPeerAsync(to, here.context(), at, there.context(), bytes, self.raw()) });
+            let code = here.call_copy(|| unsafe {
+                raw::cuMemcpyPeerAsync(to, here.context(), at, there.context(), bytes, self.raw())
+            });
             check(OP, code)
         };
         // SAFETY: both handles live and are of one device, and the event is nobody else's.

@@ -3,7 +3,8 @@
 //! Types come from `cust::sys`. The functions are declared again, for one reason: there their result is a closed Rust
 //! enum, and a code that a newer driver returns would be undefined behaviour. Here it is a number.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::OnceLock;
 
 pub(crate) use cust::sys::{
     CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute,
@@ -13,6 +14,7 @@ pub(crate) use cust::sys::{
 /// What a driver call returned: 0 for success.
 pub(crate) type Code = c_int;
 
+pub(crate) const INVALID_VALUE: Code = 1;
 pub(crate) const OUT_OF_MEMORY: Code = 2;
 pub(crate) const NO_DEVICE: Code = 100;
 pub(crate) const INVALID_CONTEXT: Code = 201;
@@ -70,6 +72,7 @@ unsafe extern "C" {
     pub(crate) fn cuMemHostUnregister(ptr: *mut c_void) -> Code;
     pub(crate) fn cuPointerGetAttribute(value: *mut c_void, attribute: c_int, ptr: CUdeviceptr) -> Code;
     pub(crate) fn cuDeviceGetDefaultMemPool(pool: *mut CUmemoryPool, device: CUdevice) -> Code;
+    pub(crate) fn cuMemPoolTrimTo(pool: CUmemoryPool, keep: usize) -> Code;
     pub(crate) fn cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void)
     -> Code;
 
@@ -90,9 +93,16 @@ unsafe extern "C" {
     pub(crate) fn cuMemsetD32Async(dst: CUdeviceptr, value: u32, count: usize, stream: CUstream) -> Code;
 
     pub(crate) fn cuModuleLoadData(module: *mut CUmodule, image: *const c_void) -> Code;
+    pub(crate) fn cuModuleUnload(module: CUmodule) -> Code;
     pub(crate) fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) -> Code;
     pub(crate) fn cuFuncGetAttribute(value: *mut c_int, attribute: CUfunction_attribute, function: CUfunction) -> Code;
     pub(crate) fn cuFuncSetAttribute(function: CUfunction, attribute: CUfunction_attribute, value: c_int) -> Code;
+    pub(crate) fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks: *mut c_int,
+        function: CUfunction,
+        block: c_int,
+        shared: usize,
+    ) -> Code;
     pub(crate) fn cuLaunchKernel(
         function: CUfunction,
         grid_x: c_uint,
@@ -109,4 +119,74 @@ unsafe extern "C" {
 
     pub(crate) fn cuGetErrorName(code: Code, name: *mut *const c_char) -> Code;
     pub(crate) fn cuGetErrorString(code: Code, text: *mut *const c_char) -> Code;
+}
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+pub(crate) struct LaunchConfig {
+    pub(crate) grid: [c_uint; 3],
+    pub(crate) block: [c_uint; 3],
+    pub(crate) shared: c_uint,
+    pub(crate) stream: CUstream,
+    pub(crate) attributes: *mut LaunchAttribute,
+    pub(crate) count: c_uint,
+}
+
+/// `CUlaunchAttribute`: a number, and behind its padding a union of 64 bytes, of which ours are numbers at the start.
+#[repr(C, align(8))]
+pub(crate) struct LaunchAttribute {
+    id: c_int,
+    padding: [u8; 4],
+    value: [c_uint; 16],
+}
+
+const _: () = assert!(size_of::<LaunchAttribute>() == 72 && size_of::<LaunchConfig>() == 56);
+
+impl LaunchAttribute {
+    /// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.
+    pub(crate) const COOPERATIVE: LaunchAttribute = LaunchAttribute::new(2, [1, 0, 0]);
+
+    /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`.
+    pub(crate) const fn cluster(blocks: [u32; 3]) -> LaunchAttribute {
+        LaunchAttribute::new(4, blocks)
+    }
+
+    const fn new(id: c_int, [x, y, z]: [u32; 3]) -> LaunchAttribute {
+        let mut value = [0; 16];
+        (value[0], value[1], value[2]) = (x, y, z);
+        LaunchAttribute { id, padding: [0; 4], value }
+    }
+}
+
+type LaunchKernelEx =
+    unsafe extern "C" fn(*const LaunchConfig, CUfunction, params: *mut *mut c_void, extra: *mut *mut c_void) -> Code;
+type FuncGetParamInfo = unsafe extern "C" fn(CUfunction, index: usize, offset: *mut usize, size: *mut usize) -> Code;
+
+/// `cuLaunchKernelEx`, of drivers from 11.8 on. A program that needs it to start would not start on older ones.
+pub(crate) fn launch_kernel_ex() -> Option<LaunchKernelEx> {
+    static FOUND: OnceLock<Option<LaunchKernelEx>> = OnceLock::new();
+    // SAFETY: a function of the driver with this signature, or null, which is `None`.
+    *FOUND.get_or_init(|| unsafe { std::mem::transmute(symbol(c"cuLaunchKernelEx")) })
+}
+
+/// `cuFuncGetParamInfo`, of drivers from 12.4 on.
+pub(crate) fn func_get_param_info() -> Option<FuncGetParamInfo> {
+    static FOUND: OnceLock<Option<FuncGetParamInfo>> = OnceLock::new();
+    // SAFETY: as above.
+    *FOUND.get_or_init(|| unsafe { std::mem::transmute(symbol(c"cuFuncGetParamInfo")) })
+}
+
+/// The address of a function of the libraries that the program is linked with, or null.
+#[cfg(target_os = "linux")]
+fn symbol(name: &CStr) -> *mut c_void {
+    unsafe extern "C" {
+        fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    }
+    // SAFETY: null is `RTLD_DEFAULT`, and the name ends in a zero.
+    unsafe { dlsym(std::ptr::null_mut(), name.as_ptr()) }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn symbol(_: &CStr) -> *mut c_void {
+    std::ptr::null_mut()
 }

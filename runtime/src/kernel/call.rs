@@ -277,13 +277,13 @@ impl<'c, S: StreamTag> Call<'c, S> {
     /// What the declaration computes.
     #[inline]
     pub fn computed(&self, grid: [u32; 3], block: [u32; 3], shared: u32) -> Result<Geometry, Error> {
-        Geometry::new(self.kernel, Launch { grid, block, shared })
+        Geometry::new(self.kernel, Launch::new(grid, block).shared(shared))
     }
 
     /// What the caller chose, within the bounds of the declaration.
     #[inline]
     pub fn bounded(&self, launch: Launch, grid: [u32; 3], block: [u32; 3], shared: u32) -> Result<Geometry, Error> {
-        Geometry::bounded(self.kernel, launch, &Launch { grid, block, shared })
+        Geometry::bounded(self.kernel, launch, &Launch::new(grid, block).shared(shared))
     }
 
     /// What the caller chose.
@@ -347,11 +347,17 @@ impl<'c, S: StreamTag> Call<'c, S> {
         }
         #[cfg(feature = "cuda")]
         if let (Some(core), Some(function)) = (self.check.ctx.stream().cuda(), functions.get(at)) {
-            let function = function.admit(self.kernel, &geometry.launch)?;
-            // SAFETY: the contract of this function. All memory in the arguments was compared with this stream, is
-            // borrowed or owned by this call, and is freed in stream order, so it is valid, and used by nobody else,
-            // when the stream comes to this launch.
-            return unsafe { core.launch(function, &geometry.launch, params.as_mut_ptr()) };
+            let (launch, params) = (&geometry.launch, params.as_mut_ptr());
+            let raw = function.admit(self.kernel, launch)?;
+            if launch.is_plain() {
+                // SAFETY: the contract of this function. All memory in the arguments was compared with this stream, is
+                // borrowed or owned by this call, and is freed in stream order, so it is valid, and used by nobody else,
+                // when the stream comes to this launch.
+                return unsafe { core.launch(raw, launch, params) };
+            }
+            core.admit_attributes(function, self.kernel, launch)?;
+            // SAFETY: as above.
+            return unsafe { core.launch_with_attributes(raw, launch, params) };
         }
         let _ = (functions, at, params);
         self.no_body()
@@ -385,6 +391,22 @@ impl<'c, S: StreamTag> Call<'c, S> {
     }
 }
 
+/// A kernel of a set, as it must be in an image.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its place among those of the set.
+    pub at: usize,
+    /// Its name in the image.
+    pub name: &'static str,
+    /// Bytes of each parameter.
+    pub sizes: &'static [usize],
+}
+
+/// Finds a kernel of a set, by the name of its declaration, for a question about blocks.
+pub fn find(kernels: &[(&'static str, Option<usize>)], kernel: &'static str) -> Result<Option<usize>, Error> {
+    kernels.iter().find(|(name, _)| *name == kernel).map(|(_, at)| *at).ok_or(Error::NoFunction { kernel })
+}
+
 /// The device code of a kernel set, which without a driver is none.
 #[cfg(not(feature = "cuda"))]
 #[derive(Clone, Copy, Debug)]
@@ -396,6 +418,25 @@ impl Functions {
     #[inline]
     pub fn load(_: &Device, _: Option<&'static str>, _: &[&'static str]) -> Result<Functions, Error> {
         Ok(Functions)
+    }
+
+    /// # Safety
+    /// None; with a driver there is one.
+    #[allow(missing_docs)]
+    #[inline]
+    pub unsafe fn load_image(_: &Device, _: &[u8], _: &[Entry]) -> Result<Functions, Error> {
+        Ok(Functions)
+    }
+
+    #[allow(missing_docs)]
+    pub fn max_blocks(
+        &self,
+        _: &Device,
+        kernel: &'static str,
+        _: Option<usize>,
+        launch: &Launch,
+    ) -> Result<Option<u32>, Error> {
+        launch.threads(kernel).map(|_| None)
     }
 }
 

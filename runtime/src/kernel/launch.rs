@@ -10,6 +10,8 @@ const COVER_BLOCK: u32 = 256;
 const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
 const MAX_THREADS: u64 = 1024;
+/// Blocks of a cluster, on every GPU that has clusters.
+const MAX_CLUSTER: u64 = 8;
 
 /// The size of a grid or a block in one to three dimensions; the dimensions left out are 1.
 ///
@@ -60,7 +62,8 @@ impl From<[u32; 3]> for Dim {
 /// ```
 ///
 /// A grid with a zero in it launches nothing. A block with a zero is an error, and so is what CUDA does not admit: over
-/// 1024 threads in a block, over 2147483647, 65535 and 65535 blocks in x, y and z.
+/// 1024 threads in a block, over 2147483647, 65535 and 65535 blocks in x, y and z, over 8 blocks in a cluster, a cluster
+/// that does not divide the grid. All that is found before the driver sees the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// Blocks in x, y and z.
@@ -69,6 +72,10 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory of a block.
     pub shared: u32,
+    /// Blocks of a cluster in x, y and z.
+    pub cluster: [u32; 3],
+    /// Whether all blocks run at the same time.
+    pub cooperative: bool,
 }
 
 impl Launch {
@@ -80,7 +87,7 @@ impl Launch {
     /// assert_eq!((tiles.grid, tiles.block, tiles.shared), ([8, 4, 1], [16, 16, 1], 0));
     /// ```
     pub fn new(grid: impl Into<Dim>, block: impl Into<Dim>) -> Launch {
-        Launch { grid: grid.into().0, block: block.into().0, shared: 0 }
+        Launch { grid: grid.into().0, block: block.into().0, shared: 0, cluster: [1; 3], cooperative: false }
     }
 
     /// At least `n` threads, in blocks of 256.
@@ -98,10 +105,52 @@ impl Launch {
     ///
     /// ```
     /// # use escrow::{Launch};
-    /// assert_eq!(Launch::cover(256).shared(4096), Launch { grid: [1; 3], block: [256, 1, 1], shared: 4096 });
+    /// assert_eq!(Launch::cover(256).shared(4096), Launch { shared: 4096, ..Launch::new(1, 256) });
     /// ```
     pub fn shared(self, bytes: u32) -> Launch {
         Launch { shared: bytes, ..self }
+    }
+
+    /// The same launch with all its blocks on the GPU at the same time, so that they may wait for each other.
+    ///
+    /// A grid that the GPU cannot hold as a whole is `Error::Geometry`; `max_blocks` of the kernel set says how large it may
+    /// be. The CPU device takes no notice: a body that waits for other threads is `#[cpu(single ..)]` there.
+    ///
+    /// ```
+    /// # use escrow::{Launch};
+    /// assert!(Launch::new(16, 128).cooperative().cooperative);
+    /// ```
+    pub fn cooperative(self) -> Launch {
+        Launch { cooperative: true, ..self }
+    }
+
+    /// The same launch in clusters of blocks, which run at the same time and reach each other's shared memory.
+    ///
+    /// A cluster has at most 8 blocks, and divides the grid in each dimension. A GPU before compute capability 9.0 has
+    /// no clusters, which is `Error::Geometry` too. The CPU device looks at the size, and then takes no notice.
+    ///
+    /// ```
+    /// # use escrow::{Device, DeviceContext, Error, Launch};
+    /// # #[escrow::kernels(struct Set)]
+    /// # unsafe extern "kernel" { #[cpu(single nothing)] unsafe fn nothing(x: &[f32]); }
+    /// # fn nothing(_: &[f32]) {}
+    /// # let ctx = DeviceContext::new(Device::cpu())?;
+    /// # let x = ctx.enqueue_create_buffer_zeroed::<f32>(1)?;
+    /// # let set = Set::load(ctx.device())?;
+    /// # let run = |launch| unsafe { set.nothing(&ctx, launch, &x) };
+    /// let launch = Launch::new((8, 2), 128);
+    /// assert!(run(launch.cluster((4, 2))).is_ok());
+    /// assert!(matches!(run(launch.cluster(3)), Err(Error::Geometry(_)))); // 8 blocks in x are no multiple
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn cluster(self, blocks: impl Into<Dim>) -> Launch {
+        Launch { cluster: blocks.into().0, ..self }
+    }
+
+    /// Whether it asks for nothing but sizes.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.cooperative && self.cluster == [1; 3]
     }
 
     /// Threads of the launch; 0 for a grid with a zero in it.
@@ -121,6 +170,9 @@ impl Launch {
         if self.grid.iter().zip(MAX_GRID).any(|(&n, max)| n > max) {
             return fault(format!("a grid of {:?} blocks is more than devices admit: {MAX_GRID:?}", self.grid));
         }
+        if !self.is_plain() {
+            self.check_cluster(kernel)?;
+        }
         if self.grid.contains(&0) {
             return Ok(0);
         }
@@ -129,6 +181,21 @@ impl Launch {
             Some(Ok(threads)) => Ok(threads),
             _ => fault(format!("{:?} blocks of {:?} threads are too many to count", self.grid, self.block)),
         }
+    }
+
+    #[cold]
+    fn check_cluster(&self, kernel: &'static str) -> Result<(), Error> {
+        let blocks = self.cluster.iter().fold(1u64, |all, &n| all.saturating_mul(u64::from(n)));
+        let condition = if blocks == 0 {
+            format!("a cluster of {:?} blocks has no blocks", self.cluster)
+        } else if blocks > MAX_CLUSTER {
+            format!("a cluster of {:?} blocks is more than devices admit: {MAX_CLUSTER} in all", self.cluster)
+        } else if self.grid.iter().zip(self.cluster).any(|(&n, cluster)| !n.is_multiple_of(cluster)) {
+            format!("clusters of {:?} blocks do not divide a grid of {:?}", self.cluster, self.grid)
+        } else {
+            return Ok(());
+        };
+        Err(geometry(kernel, condition, self))
     }
 }
 
@@ -212,6 +279,13 @@ mod tests {
         assert_eq!(threads(Launch::new((1, 65_536), 1)), None);
         assert_eq!(threads(Launch::new((i32::MAX as u32, 65_535, 65_535), 1024)), None, "2^73 threads");
         assert_eq!(threads(Launch::cover(usize::MAX)), None);
+        assert_eq!(threads(Launch::new((8, 4), 2).cluster((4, 2))), Some(64));
+        assert_eq!(threads(Launch::new(0, 2).cluster(8)), Some(0));
+        assert_eq!(threads(Launch::new(16, 2).cluster(16)), None);
+        assert_eq!(threads(Launch::new(16, 2).cluster((2, 2))), None, "1 in y is no multiple of 2");
+        assert_eq!(threads(Launch::new(16, 2).cluster((u32::MAX, u32::MAX, u32::MAX))), None);
+        assert_eq!(threads(Launch::new(0, 2).cluster(0)), None);
+        assert_eq!(threads(Launch::new(16, 2).cooperative()), Some(32));
         assert_eq!(Geometry::cover("test", 257).unwrap().threads, 257);
         assert_eq!(Geometry::cover("test", 257).unwrap().launch.grid, [2, 1, 1]);
         assert_eq!(Geometry::cover("test", 0).unwrap().threads, 0);

@@ -58,7 +58,7 @@ pub use call::{ArgCheck, SpanLen};
 /// }
 /// ```
 ///
-/// The attribute makes `struct Blas` with `Blas::load(&device)`, `device()` and a method for each kernel. A method takes
+/// The attribute makes `struct Blas` with `Blas::load(&device)`, `device()`, `max_blocks(..)` and a method for each kernel. A method takes
 /// the context, then the parameters. It compares the device and the stream of every operand, then looks at what the
 /// declaration demands, and enqueues once; after an error nothing was enqueued. With `crate = path` behind the struct
 /// the crate `escrow` can have another name.
@@ -92,6 +92,60 @@ pub use call::{ArgCheck, SpanLen};
 /// struct has the layout that its `C_DECL` says. `load` has the driver compile the file once for each GPU. A launch that
 /// covers a span starts whole blocks of 256 threads, so such a kernel begins with `if (i >= n) return;`.
 ///
+/// # Images
+/// A set with `ptx` has `unsafe fn load_image(&device, bytes)` beside `load`: other device code for the same declarations,
+/// PTX text, a cubin or a fatbin, which the program reads or makes when it runs. Names, number and sizes of parameters are
+/// compared then. With `image` in place of `ptx` there is no file, so `load` has bodies for the CPU device only:
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, KernelSpanMut, Share};
+/// #[escrow::kernels(struct Blas, image)]
+/// unsafe extern "kernel" {
+///     #[cpu(twice)]
+///     #[launch(cover(y))]
+///     safe fn twice(#[len_of(y)] n: u32, y: &mut [f32]);
+/// }
+/// # fn twice(share: &mut Share<'_>, _n: u32, y: KernelSpanMut<'_, f32>) {
+/// #     y.own(share).iter_mut().for_each(|y| *y *= 2.0);
+/// # }
+/// # fn jit() -> String { String::new() }
+///
+/// # fn main() -> Result<(), escrow::Error> {
+/// let ctx = DeviceContext::new(Device::cpu())?;
+/// let mut y = ctx.enqueue_create_buffer_zeroed::<f32>(4)?;
+/// // SAFETY: `jit` writes what is declared above.
+/// let blas = unsafe { Blas::load_image(ctx.device(), jit().as_bytes()) }?;
+/// blas.twice(&ctx, &mut y)?;
+/// # Ok(()) }
+/// ```
+///
+/// # Occupancy
+/// `max_blocks` says how many blocks of a kernel the whole GPU runs at the same time, `None` on the CPU device. No
+/// cooperative launch has more, and a kernel that strides over its elements needs no more:
+///
+/// ```
+/// # use escrow::{Device, DeviceContext, Error, Launch};
+/// #[escrow::kernels(struct Set)]
+/// unsafe extern "kernel" {
+///     #[cpu(single sum)]
+///     #[launch(max(grid = 1 << 20, block = 256))]
+///     #[requires(out.len() == 1)]
+///     safe fn sum(x: &[u64], out: &mut [u64]);
+/// }
+/// # fn sum(x: &[u64], out: &mut [u64]) { out[0] += x.iter().sum::<u64>(); }
+///
+/// # fn main() -> Result<(), escrow::Error> {
+/// let ctx = DeviceContext::new(Device::cpu())?;
+/// let x = ctx.enqueue_create_buffer::<u64>(1000)?.enqueue_fill(2)?;
+/// let mut out = ctx.enqueue_create_buffer_zeroed::<u64>(1)?;
+/// let set = Set::load(ctx.device())?;
+/// let blocks = set.max_blocks("sum", 256, 0)?.unwrap_or(4); // `None` here
+/// set.sum(&ctx, Launch::new(blocks, 256).cooperative(), &x, &mut out)?;
+/// assert_eq!(out.to_vec()?, [2000]);
+/// assert!(matches!(set.max_blocks("some", 256, 0), Err(Error::NoFunction { kernel: "some" })));
+/// # Ok(()) }
+/// ```
+///
 /// # Attributes of a kernel
 /// - `#[ptx("name")]`: its name in the PTX file, as C++ mangles it, if it is another one. `#[ptx(none)]`: it is not
 ///   there, so on a GPU it is `Error::NoBody`.
@@ -103,7 +157,7 @@ pub use call::{ArgCheck, SpanLen};
 /// - `#[launch(cover(y))]`: one thread for each element of `y`, in blocks of 256.
 /// - `#[launch(grid(..), block(..), shared(..))]`: computed from the parameters, in one to three dimensions.
 /// - `#[launch(max(grid = .., block = .., shared = ..))]`: the method takes a `Launch` behind the context, which must
-///   not exceed these in any dimension; `grid = (a, b)` admits two dimensions.
+///   not exceed these in any dimension; `grid = (a, b)` admits two dimensions. It may be cooperative, and in clusters.
 /// - None, for an `unsafe fn` only: the method takes any `Launch`.
 ///
 /// Calls are checked against the declaration, and bodies too:

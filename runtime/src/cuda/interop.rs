@@ -8,7 +8,7 @@ use cust::memory::{DeviceBuffer as CustBuffer, DeviceCopy, DevicePointer};
 use super::check;
 use super::core::Core;
 use super::device::CudaDevice;
-use super::memory::{Allocation, address};
+use super::memory::{self, Allocation, address};
 use super::raw::{self, CUcontext, CUdeviceptr, CUstream};
 use crate::block::{Block, BlockRef, Place, Storage};
 use crate::context::DeviceContext;
@@ -83,20 +83,21 @@ impl<S: StreamTag> DeviceContext<S> {
             _ => {}
         }
         let (mut context, mut flags, mut capturing): (CUcontext, _, _) = (ptr::null_mut(), 0, 0);
+        // First: while a stream is being captured, the driver refuses to tell the rest.
         // SAFETY: the stream lives (this function's contract), and the addresses are valid for the calls.
+        check(OP, cuda.within(|| unsafe { raw::cuStreamIsCapturing(stream, &raw mut capturing) }))?;
+        if capturing != 0 {
+            return refuse("the stream is being captured: what is enqueued would not run now");
+        }
+        // SAFETY: as above.
         check(OP, cuda.within(|| unsafe { raw::cuStreamGetCtx(stream, &raw mut context) }))?;
         // SAFETY: as above.
         check(OP, cuda.within(|| unsafe { raw::cuStreamGetFlags(stream, &raw mut flags) }))?;
-        // SAFETY: as above.
-        check(OP, cuda.within(|| unsafe { raw::cuStreamIsCapturing(stream, &raw mut capturing) }))?;
         if context != cuda.context() {
             return Err(Error::WrongDevice { op: OP });
         }
         if flags & raw::STREAM_NON_BLOCKING == 0 {
             return refuse("the stream waits for the legacy stream implicitly; create it with CU_STREAM_NON_BLOCKING");
-        }
-        if capturing != 0 {
-            return refuse("the stream is being captured: what is enqueued would not run now");
         }
         // SAFETY: the stream is of the device's context (compared above), and lives by this function's contract.
         let core = unsafe { Core::borrow(cuda, stream) }?;
@@ -286,8 +287,14 @@ impl<T: DType, S: StreamTag> DeviceBuffer<T, S> {
                 holders => Err(Error::StillShared { holders }),
             }
         };
-        if let Err(error) = may_go() {
-            return Err(Fault { error, value: self });
+        let own = match may_go().and_then(|()| self.out_of_the_pool()) {
+            Ok(own) => own,
+            Err(error) => return Err(Fault { error, value: self }),
+        };
+        if let Some(mut own) = own {
+            let ptr = address(own.disown().as_ptr());
+            // SAFETY: as below.
+            return Ok(unsafe { CustBuffer::from_raw_parts(DevicePointer::from_raw(ptr), self.len()) });
         }
         let (_, len, block, ctx) = self.into_region().into_parts();
         // The one count, so it is the last; and the reads of shared handles were waited for with the stream.
@@ -302,5 +309,25 @@ impl<T: DType, S: StreamTag> DeviceBuffer<T, S> {
         // it (the wait above), nobody else has it, and it is freed by cust from now on. Null for no elements, as cust
         // has it.
         Ok(unsafe { CustBuffer::from_raw_parts(DevicePointer::from_raw(ptr), len) })
+    }
+
+    /// A copy of memory of a pool, in memory of its own; `None` if the memory is not of a pool.
+    ///
+    /// `cuMemFree` waits for the device only if the memory did not come from a pool, and cust's safe functions leave work
+    /// running that its drop counts on `cuMemFree` to wait for.
+    fn out_of_the_pool(&self) -> Result<Option<Box<Block>>, Error> {
+        const OP: Operation = Operation::Pointer;
+        let (Some(core), Some(block)) = (self.context().stream().cuda(), self.block()) else { return Ok(None) };
+        if !matches!(block.storage(), Storage::Driver(Allocation::Pool)) {
+            return Ok(None);
+        }
+        let (device, bytes) = (core.device(), self.len() * size_of::<T>());
+        let own = ManuallyDrop::new(memory::from_driver(device, bytes).map_err(|code| Error::Driver { op: OP, code })?);
+        let (to, from) = (address(own.base().as_ptr()), self.unsafe_ptr().cuda_ptr());
+        // Where an error says that the copy may run, its destination leaks.
+        // SAFETY: both are memory of `bytes` bytes of this device, for this stream to use.
+        check(OP, device.call(|| unsafe { raw::cuMemcpyDtoDAsync_v2(to, from, bytes, core.raw()) }))?;
+        self.context().stream().synchronize(OP)?;
+        Ok(Some(ManuallyDrop::into_inner(own)))
     }
 }

@@ -106,7 +106,7 @@ fn from_pool(device: &'static CudaDevice, stream: CUstream, bytes: usize) -> Res
     device_block(code, *ptr.get_mut(), bytes, Allocation::Pool)
 }
 
-fn from_driver(device: &'static CudaDevice, bytes: usize) -> Result<Box<Block>, raw::Code> {
+pub(super) fn from_driver(device: &'static CudaDevice, bytes: usize) -> Result<Box<Block>, raw::Code> {
     let mut ptr = 0;
     // SAFETY: the address is valid for the call.
     let code = device.within(|| unsafe { raw::cuMemAlloc_v2(&raw mut ptr, bytes) });

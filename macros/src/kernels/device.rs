@@ -9,7 +9,7 @@ use syn::ext::IdentExt;
 use syn::{LitStr, Type};
 
 use super::ast::{Entry, Kernel, Kind, Param, Set};
-use super::ptx::{self, Class, Target};
+use super::ptx::{self, Class, Space, Target};
 use crate::valid::Faults;
 
 /// The device code of a set.
@@ -220,13 +220,14 @@ struct Wanted {
     text: String,
     size: u64,
     class: Class,
+    is_span: bool,
 }
 
 /// `None` for types that the compiler only knows, whose size and alignment a constant compares.
 fn wanted(param: &Param) -> Option<Wanted> {
     let ty = match &param.kind {
         Kind::Read(_) | Kind::Write(_) | Kind::Out(..) => {
-            return Some(Wanted { text: "a span".to_owned(), size: 8, class: Class::Integer });
+            return Some(Wanted { text: "a span".to_owned(), size: 8, class: Class::Integer, is_span: true });
         }
         Kind::Len(ty, _) | Kind::Value(ty) => ty,
     };
@@ -244,17 +245,28 @@ fn wanted(param: &Param) -> Option<Wanted> {
         ("64", _) => 8,
         _ => return None,
     };
-    Some(Wanted { text: format!("`{name}`", name = ty.to_token_stream()), size, class })
+    Some(Wanted { text: format!("`{name}`", name = ty.to_token_stream()), size, class, is_span: false })
 }
 
 /// What is wrong with the parameter that was found.
 fn differs(wanted: &Wanted, found: &ptx::Param) -> Option<String> {
-    let Wanted { size, class, .. } = *wanted;
+    let Wanted { size, class, is_span, .. } = *wanted;
     if found.size != size {
         return Some(format!("{} there, {} here", bytes(found.size), bytes(size)));
     }
     if found.align < size {
         return Some(format!("aligned to {} there, to {} here", bytes(found.align), bytes(size)));
+    }
+    match found.pointer {
+        Some(_) if !is_span => {
+            return Some(
+                "the file says that it is an address (`.ptr`); are two parameters in the wrong order?".to_owned(),
+            );
+        }
+        Some(Space::Other) => {
+            return Some("the file says that it is an address in another memory than `.global`".to_owned());
+        }
+        _ => {}
     }
     let is_same = found.class == class || found.class == Class::Bits;
     (!is_same).then(|| "the size is right, the type is not; are two parameters in the wrong order?".to_owned())

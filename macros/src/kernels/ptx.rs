@@ -32,9 +32,20 @@ pub(crate) struct Param {
     pub(crate) size: u64,
     pub(crate) align: u64,
     pub(crate) class: Class,
+    /// `.ptr`: the address of memory in this space.
+    pub(crate) pointer: Option<Space>,
     pub(crate) name: String,
     /// As the file has it.
     pub(crate) text: String,
+}
+
+/// The memory that a `.ptr` parameter points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    /// `.global`, or nothing said.
+    Global,
+    /// `.const`, `.shared`, `.local`: never what a span lies in.
+    Other,
 }
 
 /// What a type says about the value.
@@ -195,7 +206,7 @@ impl Reader {
         if word != ".param" {
             return Err(self.fault(format!("`.param` is missing in front of `{word}`")));
         }
-        let (mut text, mut align, mut element, mut is_pointer) = (word, None, None, false);
+        let (mut text, mut align, mut element, mut pointer) = (word, None, None, None);
         let name = loop {
             let word = self.word("the name of a parameter")?;
             if !word.starts_with('.') {
@@ -208,12 +219,13 @@ impl Reader {
                     let number = self.number("an alignment")?;
                     text = format!("{text} {number}");
                     // Behind `.ptr` it is that of what the pointer points to.
-                    if !is_pointer {
+                    if pointer.is_none() {
                         align = Some(number);
                     }
                 }
-                ".ptr" => is_pointer = true,
-                ".global" | ".const" | ".shared" | ".local" | ".generic" => {}
+                ".ptr" => pointer = Some(Space::Global),
+                ".global" | ".generic" => {}
+                ".const" | ".shared" | ".local" => pointer = pointer.map(|_| Space::Other),
                 ty => {
                     element = Some(scalar(ty).ok_or_else(|| self.fault(format!("`{ty}` is no type of a parameter")))?);
                 }
@@ -228,7 +240,7 @@ impl Reader {
             text = format!("{text}[{count}]");
             self.expect(']')?;
         }
-        Ok(Param { name, size, align: align.unwrap_or(width), class, text })
+        Ok(Param { name, size, align: align.unwrap_or(width), class, pointer, text })
     }
 }
 

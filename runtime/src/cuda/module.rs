@@ -44,7 +44,10 @@ pub(super) fn functions(
 }
 
 fn load(device: &CudaDevice, image: &'static str, names: &[&'static str]) -> Result<Vec<Function>, Error> {
-    debug_assert!(image.ends_with('\0'));
+    // The driver reads up to the zero.
+    if !image.ends_with('\0') {
+        return Err(Error::Refused { op: OP, why: "a PTX text without a zero at its end" });
+    }
     let mut modules = lock(&device.modules);
     let at = if let Some(at) = modules.iter().position(|module| module.image == image.as_ptr()) {
         at

@@ -36,16 +36,26 @@ pub(crate) struct Enqueued {
 }
 
 impl Enqueued {
-    /// Asks with what was checked; nothing for operands of no length.
-    #[inline]
-    fn new<T>(checked: Result<Option<T>, Error>, ask: impl FnOnce(T) -> Result<(), Error>) -> Enqueued {
-        match checked {
-            Ok(Some(operands)) => Enqueued { result: ask(operands), asked: true },
-            // Nothing to do, done in its place in the stream: a wait for it says how the stream stands.
-            Ok(None) => Enqueued { result: Ok(()), asked: true },
-            Err(error) => Enqueued { result: Err(error), asked: false },
-        }
+    /// By a check, before anybody was asked.
+    #[cold]
+    fn refused(error: Error) -> Enqueued {
+        Enqueued { result: Err(error), asked: false }
     }
+
+    /// Nothing to do, done in its place in the stream: a wait for it says how the stream stands.
+    fn nothing() -> Enqueued {
+        Enqueued { result: Ok(()), asked: true }
+    }
+}
+
+/// The value of a check, or the end of the function.
+macro_rules! checked {
+    ($check:expr) => {
+        match $check {
+            Ok(value) => value,
+            Err(error) => return Enqueued::refused(error),
+        }
+    };
 }
 
 /// Enqueues a copy of `E`s on `ctx`. Both operands' streams are compared first, then the lengths.
@@ -58,34 +68,33 @@ pub(crate) fn enqueue<E, S: StreamTag>(
 ) -> Enqueued {
     const OP: Operation = Operation::Copy;
     let stream = ctx.stream();
-    let checked = || {
-        let dst = admit(OP, stream, dst)?;
-        let src = admit(OP, stream, src)?;
-        if dst.len != src.len {
-            return Err(Error::Length { op: OP, dst: dst.len, src: src.len });
-        }
-        not_on_worker(OP)?;
-        Ok((dst.len > 0).then_some((dst, src)))
-    };
-    Enqueued::new(checked(), |(dst, src)| {
-        let _parked = ParkAfter { stream, count };
-        // SAFETY: both operands were admitted to this stream and have `len` elements. They do not overlap: the
-        // destination is owned or mutably borrowed by this call. They stay valid: device memory is freed in stream order,
-        // host memory is in flight or counted until the stream has passed this, and lent memory is waited for by its scope.
-        unsafe { stream.copy(dst, src, dst.len * size_of::<E>()) }
-    })
+    let dst = checked!(admit(OP, stream, dst));
+    let src = checked!(admit(OP, stream, src));
+    if dst.len != src.len {
+        return Enqueued::refused(Error::Length { op: OP, dst: dst.len, src: src.len });
+    }
+    checked!(not_on_worker(OP));
+    if dst.len == 0 {
+        return Enqueued::nothing();
+    }
+    let _parked = ParkAfter { stream, count };
+    // SAFETY: both operands were admitted to this stream and have `len` elements. They do not overlap: the destination
+    // is owned or mutably borrowed by this call. They stay valid: device memory is freed in stream order, host memory
+    // is in flight or counted until the stream has passed this, and lent memory is waited for by its scope.
+    Enqueued { result: unsafe { stream.copy(dst, src, dst.len * size_of::<E>()) }, asked: true }
 }
 
 /// Enqueues a fill of `dst` with `value` on `ctx`.
+#[inline]
 pub(crate) fn enqueue_fill<E: Copy, S: StreamTag>(ctx: &DeviceContext<S>, dst: Candidate<'_>, value: E) -> Enqueued {
     const OP: Operation = Operation::Fill;
-    let checked = || {
-        let dst = admit(OP, ctx.stream(), dst)?;
-        not_on_worker(OP)?;
-        Ok((dst.len > 0).then_some(dst))
-    };
+    let dst = checked!(admit(OP, ctx.stream(), dst));
+    checked!(not_on_worker(OP));
+    if dst.len == 0 {
+        return Enqueued::nothing();
+    }
     // SAFETY: as for a copy; the destination has `len` elements of this type.
-    Enqueued::new(checked(), |dst| unsafe { ctx.stream().fill(dst, value) })
+    Enqueued { result: unsafe { ctx.stream().fill(dst, value) }, asked: true }
 }
 
 /// Enqueues a copy between admitted memory and a pointer that the caller answers for.
@@ -100,15 +109,13 @@ pub(crate) unsafe fn enqueue_raw<E, S: StreamTag>(
     to_ptr: bool,
 ) -> Enqueued {
     const OP: Operation = Operation::Copy;
-    let checked = || {
-        let operand = admit(OP, ctx.stream(), operand)?;
-        not_on_worker(OP)?;
-        Ok((operand.len > 0).then_some(operand))
-    };
-    Enqueued::new(checked(), |operand| {
-        let other = Admitted { place: Place::Lent, ptr: ptr.cast(), len: operand.len };
-        let (dst, src) = if to_ptr { (other, operand) } else { (operand, other) };
-        // SAFETY: the operand as for a copy, the pointer by this function's contract.
-        unsafe { ctx.stream().copy(dst, src, operand.len * size_of::<E>()) }
-    })
+    let operand = checked!(admit(OP, ctx.stream(), operand));
+    checked!(not_on_worker(OP));
+    if operand.len == 0 {
+        return Enqueued::nothing();
+    }
+    let other = Admitted { place: Place::Lent, ptr: ptr.cast(), len: operand.len };
+    let (dst, src) = if to_ptr { (other, operand) } else { (operand, other) };
+    // SAFETY: the operand as for a copy, the pointer by this function's contract.
+    Enqueued { result: unsafe { ctx.stream().copy(dst, src, operand.len * size_of::<E>()) }, asked: true }
 }

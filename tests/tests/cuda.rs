@@ -319,6 +319,10 @@ fn alone(test: &str, settings: &[(&str, &str)]) -> Option<()> {
         let child = Command::new(env::current_exe().expect("this program"))
             .args([test, "--exact", "--nocapture"])
             .env("ESCROW_CUDA_ALONE", "1")
+            // As a real driver is, but for what the test sets.
+            .env_remove("FAKE_CUDA_POOLS")
+            .env_remove("FAKE_CUDA_STRICT")
+            .env_remove("FAKE_CUDA_DELAY")
             .envs(settings.iter().copied())
             .output()
             .expect("this program starts");

@@ -9,6 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use escrow::{DeviceContext, Error, StreamTag};
 
+#[cfg(feature = "cuda")]
+pub mod fake;
 mod kernels;
 
 pub use kernels::{enqueue_mix, mixed};

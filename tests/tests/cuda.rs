@@ -7,31 +7,7 @@ use std::env;
 use std::process::Command;
 
 use escrow::{DType, Device, DeviceBuffer, DeviceContext, Error, Fault, HostBuffer};
-use escrow_tests::gpu;
-
-mod fake {
-    use std::ffi::{CString, c_char, c_void};
-    use std::ptr;
-
-    unsafe extern "C" {
-        fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-    }
-
-    /// Calls of a driver function so far (`*`: of all); `None` on a real driver.
-    pub fn calls(name: &str) -> Option<u64> {
-        // SAFETY: the name ends in a zero; null asks for the program's own symbols.
-        let found = unsafe { dlsym(ptr::null_mut(), c"fake_cuda_count".as_ptr()) };
-        if found.is_null() {
-            println!("skipped: this is not the fake driver, which counts calls");
-            return None;
-        }
-        // SAFETY: the fake driver exports this function with this signature.
-        let count = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_char) -> u64>(found) };
-        let name = CString::new(name).expect("a name without a zero");
-        // SAFETY: the name ends in a zero.
-        Some(unsafe { count(name.as_ptr()) })
-    }
-}
+use escrow_tests::{fake, gpu};
 
 fn context() -> Option<DeviceContext> {
     gpu().map(|gpu| DeviceContext::new(gpu).expect("a stream"))
@@ -106,7 +82,8 @@ fn streams_and_memory_are_used_again() -> Result<(), Error> {
         drop((host, dev, fork));
         ctx.synchronize(())?;
     }
-    if let (Some(before), Some(after)) = (before, fake::calls("cuStreamCreateWithPriority")) {
+    let after = fake::calls("cuStreamCreateWithPriority");
+    if fake::is_here() {
         assert!(after - before < 50, "a stream without handles that has ended is used again");
     }
     Ok(())
@@ -129,7 +106,8 @@ fn a_stream_that_nobody_waits_on_frees_what_it_has_passed() -> Result<(), Error>
     other.synchronize(())?;
     let before = fake::calls("cuMemHostAlloc");
     upload_and_drop(500)?;
-    if let (Some(before), Some(after)) = (before, fake::calls("cuMemHostAlloc")) {
+    let after = fake::calls("cuMemHostAlloc");
+    if fake::is_here() {
         assert!(after - before < 100, "{}", after - before);
     }
     Ok(())
@@ -170,9 +148,11 @@ fn driver_calls() -> Result<(), Error> {
         }
         return Ok(());
     };
-    let Some(_) = fake::calls("*") else { return Ok(()) };
+    if !fake::is_here() {
+        return Ok(());
+    }
     let calls = |what: &str, names: &[(&str, u64)], f: &mut dyn FnMut() -> Result<(), Error>| {
-        let count = |name: &str| fake::calls(name).expect("the fake driver");
+        let count = |name: &str| fake::calls(name);
         let before: Vec<u64> = names.iter().map(|(name, _)| count(name)).collect();
         let all = count("*");
         f()?;
@@ -277,11 +257,11 @@ fn every_call_fails_in_turn() {
                 let _ = ctx.synchronize(());
                 done
             });
-            println!("calls {} {}", fake::calls("*").unwrap_or(0), if done.is_ok() { "ok" } else { "error" });
+            println!("calls {} {}", fake::calls("*"), if done.is_ok() { "ok" } else { "error" });
         }
         return;
     }
-    if gpu().is_none() || fake::calls("*").is_none() {
+    if gpu().is_none() || !fake::is_here() {
         return;
     }
     let child = |fault: &str| {
@@ -315,7 +295,7 @@ fn alone(test: &str, settings: &[(&str, &str)]) -> Option<()> {
     if env::var_os("ESCROW_CUDA_ALONE").is_some() {
         return Some(());
     }
-    if gpu().is_some() && fake::calls("*").is_some() {
+    if gpu().is_some() && fake::is_here() {
         let child = Command::new(env::current_exe().expect("this program"))
             .args([test, "--exact", "--nocapture"])
             .env("ESCROW_CUDA_ALONE", "1")
@@ -341,7 +321,7 @@ fn what_a_failed_driver_call_hands_back_is_waited_for() -> Result<(), Error> {
         return Ok(());
     };
     let Some(ctx) = context() else { return Ok(()) };
-    let waits = || fake::calls("cuStreamSynchronize").expect("the fake driver");
+    let waits = || fake::calls("cuStreamSynchronize");
     let dev = ctx.enqueue_create_buffer_zeroed::<u32>(64)?;
     let Err(Fault { value, .. }) = dev.enqueue_copy_to(ctx.create_host_buffer::<u32>(64)?) else {
         panic!("the call was to fail")
@@ -370,9 +350,9 @@ fn a_buffer_that_is_shared_for_long_collects_nothing() -> Result<(), Error> {
     for _ in 0..100 {
         assert_eq!(shared.share_with(&other)?.to_vec()?, [0; 64]);
     }
-    let before = fake::calls("cuStreamWaitEvent").expect("the fake driver");
+    let before = fake::calls("cuStreamWaitEvent");
     let mut dev = shared.try_unshare()?;
-    let waits = fake::calls("cuStreamWaitEvent").expect("the fake driver") - before;
+    let waits = fake::calls("cuStreamWaitEvent") - before;
     assert_eq!(waits, 1);
     dev.enqueue_fill(1)?;
     Ok(())

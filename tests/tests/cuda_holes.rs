@@ -17,46 +17,7 @@ use escrow::{
     Bool8, DType, Device, DeviceBuffer, DeviceContext, Dyn, Error, F8E4M3, F8E5M2, Fault, HostBuffer, PodElement,
     SharedDeviceBuffer,
 };
-use escrow_tests::{enqueue_mix, gpu};
-
-mod fake {
-    use std::ffi::{CStr, CString, c_char, c_void};
-    use std::ptr;
-
-    unsafe extern "C" {
-        fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-    }
-
-    fn find(name: &CStr) -> Option<*mut c_void> {
-        // SAFETY: the name ends in a zero; null asks for the program's own symbols.
-        let found = unsafe { dlsym(ptr::null_mut(), name.as_ptr()) };
-        (!found.is_null()).then_some(found)
-    }
-
-    pub fn is_here() -> bool {
-        let here = find(c"fake_cuda_count").is_some();
-        if !here {
-            println!("skipped: this is not the fake driver");
-        }
-        here
-    }
-
-    pub fn calls(name: &str) -> u64 {
-        let Some(found) = find(c"fake_cuda_count") else { return 0 };
-        // SAFETY: the fake driver exports this function with this signature.
-        let count = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_char) -> u64>(found) };
-        let name = CString::new(name).expect("a name without a zero");
-        // SAFETY: the name ends in a zero.
-        unsafe { count(name.as_ptr()) }
-    }
-
-    pub fn live_allocations() -> usize {
-        let Some(found) = find(c"fake_cuda_live_allocations") else { return 0 };
-        // SAFETY: the fake driver exports this function with this signature.
-        let count = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> usize>(found) };
-        count()
-    }
-}
+use escrow_tests::{enqueue_mix, fake, gpu};
 
 const LEN: usize = 1 << 18;
 

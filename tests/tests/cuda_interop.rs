@@ -12,66 +12,7 @@ use escrow::cust::context::{Context, CurrentContext};
 use escrow::cust::memory::DeviceBuffer as CustBuffer;
 use escrow::cust::sys::{self, CUresult, CUstream};
 use escrow::{Device, DeviceBuffer, DeviceContext, Dyn, Error, Fault, InFlight};
-use escrow_tests::gpu;
-
-mod fake {
-    use std::ffi::{CStr, CString, c_char, c_int, c_void};
-    use std::ptr;
-
-    unsafe extern "C" {
-        fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-    }
-
-    fn find(name: &CStr) -> Option<*mut c_void> {
-        // SAFETY: the name ends in a zero; null asks for the program's own symbols.
-        let found = unsafe { dlsym(ptr::null_mut(), name.as_ptr()) };
-        (!found.is_null()).then_some(found)
-    }
-
-    pub fn is_here() -> bool {
-        let here = find(c"fake_cuda_count").is_some();
-        if !here {
-            println!("skipped: this is not the fake driver");
-        }
-        here
-    }
-
-    pub fn calls(name: &str) -> u64 {
-        let Some(found) = find(c"fake_cuda_count") else { return 0 };
-        // SAFETY: the fake driver exports this function with this signature.
-        let count = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_char) -> u64>(found) };
-        let name = CString::new(name).expect("a name without a zero");
-        // SAFETY: the name ends in a zero.
-        unsafe { count(name.as_ptr()) }
-    }
-
-    pub fn live(what: &CStr) -> Option<usize> {
-        // SAFETY: the fake driver exports these functions with this signature.
-        find(what).map(|found| unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> usize>(found) }())
-    }
-
-    /// The driver calls that `f` makes, a line each.
-    pub fn log(f: impl FnOnce()) -> Vec<String> {
-        let (Some(set), Some(get)) = (find(c"fake_cuda_set_log"), find(c"fake_cuda_log")) else { return Vec::new() };
-        // SAFETY: the fake driver exports these functions with these signatures.
-        let (set, get) = unsafe {
-            (
-                std::mem::transmute::<*mut c_void, extern "C" fn(c_int)>(set),
-                std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_char, usize) -> usize>(get),
-            )
-        };
-        set(1);
-        f();
-        // SAFETY: null asks for the length.
-        let len = unsafe { get(ptr::null_mut(), 0) };
-        let mut text = vec![0u8; len + 1];
-        // SAFETY: the buffer has the length that is passed.
-        unsafe { get(text.as_mut_ptr().cast(), text.len()) };
-        set(0);
-        text.truncate(len);
-        String::from_utf8(text).expect("text").lines().map(str::to_owned).collect()
-    }
-}
+use escrow_tests::{fake, gpu};
 
 fn context() -> Option<DeviceContext> {
     gpu().map(|gpu| DeviceContext::new(gpu).expect("a stream"))
@@ -431,7 +372,7 @@ fn two_gpus() -> Result<(), Error> {
 fn memory_is_freed_on_its_own_gpu() -> Result<(), Error> {
     with_two_gpus("memory_is_freed_on_its_own_gpu", |first, second| {
         let ctx = DeviceContext::new(first.clone())?;
-        let before = fake::live(c"fake_cuda_live_allocations");
+        let before = fake::live_allocations();
         let used = |gpu: &Device| gpu.memory_info().map(|memory| memory.total - memory.free);
         let (here, there) = (used(&first)?, used(&second)?);
         {
@@ -447,8 +388,8 @@ fn memory_is_freed_on_its_own_gpu() -> Result<(), Error> {
         for _ in 0..10 {
             first.trim(); // asks each time whether the fork has ended
         }
-        if before.is_some() {
-            assert_eq!(fake::live(c"fake_cuda_live_allocations"), before);
+        if fake::is_here() {
+            assert_eq!(fake::live_allocations(), before);
             assert_eq!((used(&first)?, used(&second)?), (here, there));
         }
         Ok(())

@@ -2,7 +2,9 @@
 
 pub use bytemuck;
 
-pub use crate::dtype::ctext::{FieldLayout, Part, PrintStruct, Text, check_device, check_element, check_param, kind};
+pub use crate::dtype::ctext::{
+    FieldLayout, Part, PrintStruct, Text, check_device, check_element, check_param, check_pointee, kind,
+};
 pub use crate::dtype::{DType, Init};
 pub use crate::error::Error;
 pub use crate::kernel::{ArgCheck, DeviceLayout, DevicePassable, KernelLen};

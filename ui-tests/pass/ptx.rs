@@ -21,6 +21,14 @@ struct Stencil<'a, S: StreamTag = Dyn> {
     n: u32,
 }
 
+// A pointer to 16-byte vectors takes elements that are aligned to 16, wherever the span begins.
+#[escrow::kernels(struct Vectors, ptx = "ptx/pointer.ptx")]
+// SAFETY: the kernel does nothing.
+unsafe extern "kernel" {
+    #[launch(cover(y))]
+    safe fn clear4(y: &mut [Color], #[len_of(y)] n: u64);
+}
+
 #[escrow::kernels(struct Kernels, ptx = "ptx/blas.ptx", target = "sm_80")]
 // SAFETY: the kernels do nothing.
 unsafe extern "kernel" {

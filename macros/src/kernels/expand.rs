@@ -526,20 +526,27 @@ impl<'a> Method<'a> {
         Some(quote!(#(#attrs)* const _: () = { #tag #checks };))
     }
 
-    /// Statements of a constant; none if spans are all there is.
+    /// Statements of a constant; none where the syntax alone has decided.
     fn checks(&self, path: &str) -> Option<TokenStream> {
         let Method { k, kernel, .. } = self;
         let name = kernel.name();
         let pairs = kernel.params.iter().zip(&kernel.device.as_ref()?.params);
         let checks = pairs.filter_map(|(param, there)| {
-            let (Kind::Value(ty) | Kind::Len(ty, _)) = &param.kind else { return None };
+            let (name_here, text) = (param.ident.unraw().to_string(), &there.text);
+            let ty = match &param.kind {
+                Kind::Value(ty) | Kind::Len(ty, _) => ty,
+                Kind::Read(elem) | Kind::Write(elem) | Kind::Out(elem, _) => {
+                    let align = usize::try_from(there.pointee_align).ok().filter(|&align| align > 1)?;
+                    return Some(at(elem.span(), own! {
+                        #k::check_pointee::<#elem>(#name, #name_here, #path, #text, #align);
+                    }));
+                }
+            };
             let erased = with_lifetimes(ty.to_token_stream(), &mut |span| lifetime("static", span));
-            let param = param.ident.unraw().to_string();
-            let text = &there.text;
             let (size, align) = (usize::try_from(there.size).ok()?, usize::try_from(there.align).ok()?);
             // At the type, for the message.
             Some(at(ty.span(), own! {
-                #k::check_param::<<#erased as #k::DeviceLayout>::DeviceType>(#name, #param, #path, #text, #size, #align);
+                #k::check_param::<<#erased as #k::DeviceLayout>::DeviceType>(#name, #name_here, #path, #text, #size, #align);
             }))
         });
         let checks: TokenStream = checks.collect();

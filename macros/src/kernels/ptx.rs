@@ -34,6 +34,8 @@ pub(crate) struct Param {
     pub(crate) class: Class,
     /// `.ptr`: the address of memory in this space.
     pub(crate) pointer: Option<Space>,
+    /// `.ptr .align`: what the memory is aligned to that it points to; 1 where the file promises nothing.
+    pub(crate) pointee_align: u64,
     pub(crate) name: String,
     /// As the file has it.
     pub(crate) text: String,
@@ -207,6 +209,7 @@ impl Reader {
             return Err(self.fault(format!("`.param` is missing in front of `{word}`")));
         }
         let (mut text, mut align, mut element, mut pointer) = (word, None, None, None);
+        let mut pointee_align = 1;
         let name = loop {
             let word = self.word("the name of a parameter")?;
             if !word.starts_with('.') {
@@ -221,6 +224,8 @@ impl Reader {
                     // Behind `.ptr` it is that of what the pointer points to.
                     if pointer.is_none() {
                         align = Some(number);
+                    } else {
+                        pointee_align = number;
                     }
                 }
                 ".ptr" => pointer = Some(Space::Global),
@@ -240,7 +245,7 @@ impl Reader {
             text = format!("{text}[{count}]");
             self.expect(']')?;
         }
-        Ok(Param { name, size, align: align.unwrap_or(width), class, pointer, text })
+        Ok(Param { name, size, align: align.unwrap_or(width), class, pointer, pointee_align, text })
     }
 }
 
@@ -337,6 +342,7 @@ mod tests {
             let found = found[at].params.iter();
             found.map(|it| (it.size, it.align, it.class, it.text.as_str())).collect()
         };
+        assert_eq!(found[0].params.iter().map(|it| it.pointee_align).collect::<Vec<_>>(), [1, 16]);
         assert_eq!(
             params(0),
             [

@@ -235,6 +235,36 @@ pub const fn check_param<D>(
     ]);
 }
 
+/// Proves that a span of `T`, which can begin at any element, is aligned to what the PTX file says of a pointer.
+#[doc(hidden)]
+#[track_caller]
+pub const fn check_pointee<T>(
+    kernel: &'static str,
+    param: &'static str,
+    file: &'static str,
+    text: &'static str,
+    align: usize,
+) {
+    if align_of::<T>() >= align {
+        return;
+    }
+    stop(&[
+        Part::Str("parameter `"),
+        Part::Str(param),
+        Part::Str("` of kernel `"),
+        Part::Str(kernel),
+        Part::Str("` is a span of elements that are aligned to "),
+        Part::Number(align_of::<T>() as i128),
+        Part::Str(" bytes, and in `"),
+        Part::Str(file),
+        Part::Str("` it points to memory aligned to "),
+        Part::Number(align as i128),
+        Part::Str(": `"),
+        Part::Str(text),
+        Part::Str("`; a span can begin at any element: take an element of that alignment (`#[repr(C, align(N))]`)"),
+    ]);
+}
+
 /// Proves that a device struct lies in memory as a C compiler lays it out.
 #[doc(hidden)]
 #[track_caller]

@@ -88,7 +88,7 @@ pub use call::{ArgCheck, SpanLen};
 /// The compiler refuses a kernel that is not in the file, one with another number of parameters than the `.param` list there,
 /// a parameter of another size, of a larger alignment, or a number where the file has one of another kind, and
 /// with `target = "sm_80"` a file that is for newer GPUs. All that holds with and without the feature `cuda`. A span is one
-/// 64-bit pointer there, null if it has no elements; a `len_of` parameter is one of its own, at its place in the list; a
+/// 64-bit pointer there, null if it has no elements, and refused if `.ptr .align` asks for more than the element's; a `len_of` parameter is one of its own, at its place in the list; a
 /// struct has the layout that its `C_DECL` says. `load` has the driver compile the file once for each GPU. A launch that
 /// covers a span starts whole blocks of 256 threads, so such a kernel begins with `if (i >= n) return;`.
 ///

@@ -98,7 +98,6 @@ impl Block {
         })
     }
 
-    #[cfg(feature = "cuda")]
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.base
     }

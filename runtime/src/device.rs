@@ -234,6 +234,16 @@ impl Device {
     }
 
     /// Whether nothing runs here but at calls for this device.
+    /// The CPU device of one PE of several in this process; `None` if this is no CPU device.
+    #[cfg_attr(not(feature = "cuda"), allow(clippy::unnecessary_wraps))]
+    pub(crate) fn of_pe(&self, pe: usize, pes: usize) -> Option<Device> {
+        match &self.0 {
+            Kind::Cpu(cpu) => Some(Device(Kind::Cpu(Arc::new(cpu.of_pe(pe, pes))))),
+            #[cfg(feature = "cuda")]
+            Kind::Cuda(_) => None,
+        }
+    }
+
     pub(crate) fn is_chaotic(&self) -> bool {
         match &self.0 {
             Kind::Cpu(cpu) => cpu.is_chaotic(),

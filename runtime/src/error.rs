@@ -46,6 +46,22 @@ pub enum Operation {
     Register,
     /// `Device::memory_info`.
     Query,
+    /// `ShmemContext::put`, `put_signal`, `put_strided` and `p`.
+    Put,
+    /// `ShmemContext::get`, `get_strided` and `g`.
+    Get,
+    /// Signals: `set`, `add`, `wait_until`, `fetch`.
+    Signal,
+    /// `Atomics`.
+    Atomic,
+    /// `quiet` and `fence`.
+    Quiet,
+    /// `barrier_all`, `barrier_swap`.
+    Barrier,
+    /// Collectives of teams, and the making of teams.
+    Collective,
+    /// Creation and reclaiming of symmetric memory.
+    Symmetric,
 }
 
 impl fmt::Display for Operation {
@@ -65,6 +81,14 @@ impl fmt::Display for Operation {
             Operation::Load => "kernel load",
             Operation::Register => "register",
             Operation::Query => "device query",
+            Operation::Put => "put",
+            Operation::Get => "get",
+            Operation::Signal => "signal",
+            Operation::Atomic => "atomic",
+            Operation::Quiet => "quiet",
+            Operation::Barrier => "barrier",
+            Operation::Collective => "collective",
+            Operation::Symmetric => "symmetric memory",
         })
     }
 }
@@ -198,9 +222,7 @@ pub enum Error {
     #[error("this pointer does not own its memory: only what `take_ptr` returned can go into `from_ptr`")]
     NotTaken,
     /// No memory.
-    #[error(
-        "out of {place} memory: {asked} bytes were asked for, {held} bytes are held by this device's buffers; drop buffers, or call `Device::trim`"
-    )]
+    #[error("out of {place} memory: {asked} bytes were asked for, {held} bytes are held by buffers; {}", place.advice())]
     OutOfMemory {
         /// Which memory.
         place: Memory,
@@ -286,6 +308,43 @@ pub enum Error {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// Another PE of the job failed: it panicked, returned an error, or left. The job is over for all.
+    #[error("PE {} failed: {}; the job is over", .0.pe, .0.message)]
+    PeFailed(Arc<PeFailure>),
+    /// The PEs made different collective calls, or one call with different sizes, types or buffers. The job is over for
+    /// all.
+    #[error(
+        "the PEs' collective calls differ: PE {} is in {}, PE {} in {}; all PEs make the same calls in the same order, with the same lengths and types",
+        .0.here.0, .0.here.1, .0.there.0, .0.there.1
+    )]
+    Diverged(Arc<Divergence>),
+    /// There is no such PE.
+    #[error("there is no PE {pe}: the team has {n_pes}, counted from 0")]
+    NoPe {
+        /// The number asked for.
+        pe: usize,
+        /// PEs of the team.
+        n_pes: usize,
+    },
+    /// A PE of another team, though of one tag.
+    #[error("{op}: this PE was named by another team; a tag is a label, and several teams may bear it")]
+    WrongTeam {
+        /// What was asked for.
+        op: Operation,
+    },
+    /// A job could not start, and why.
+    #[error("the job could not start: {0}")]
+    Job(Arc<str>),
+    /// The engine of the job does not have this operation.
+    #[error("{op}: the engine `{engine}` of this job has no {what}")]
+    Unsupported {
+        /// What was asked for.
+        op: Operation,
+        /// The job's engine.
+        engine: &'static str,
+        /// What it lacks.
+        what: &'static str,
+    },
     /// A driver call failed. It may report what an earlier operation did; after most such errors nothing of the device
     /// works any more in this process.
     #[error("{op}: the driver answered {code}{}", driver_text(*code))]
@@ -320,6 +379,20 @@ pub enum Memory {
     Host,
     /// Device memory.
     Device,
+    /// Memory of the symmetric heap.
+    Symmetric,
+}
+
+impl Memory {
+    /// What to do when there is no more of it.
+    fn advice(self) -> &'static str {
+        match self {
+            Memory::Host | Memory::Device => "drop buffers, or call `Device::trim`",
+            Memory::Symmetric => {
+                "drop buffers on all PEs, or make the heap larger: `SHMEM_SYMMETRIC_HEAP_SIZE` for Open MPI, `NVSHMEM_SYMMETRIC_SIZE` for NVSHMEM"
+            }
+        }
+    }
 }
 
 impl fmt::Display for Memory {
@@ -327,6 +400,7 @@ impl fmt::Display for Memory {
         f.write_str(match self {
             Memory::Host => "host",
             Memory::Device => "device",
+            Memory::Symmetric => "symmetric",
         })
     }
 }
@@ -377,6 +451,50 @@ pub struct Failure {
     pub kernel: &'static str,
     /// What the panic said.
     pub message: String,
+}
+
+/// Which PE ended the job, and why.
+///
+/// ```
+/// # use escrow::{Error, shmem};
+/// let failed = shmem::launch(2, |job| -> Result<(), Error> {
+///     if job.my_pe() == 1 {
+///         return Err(job.pe(7).unwrap_err()); // this PE's own error is what `launch` returns
+///     }
+///     let waited = job.barrier_all(()).and_then(|()| Ok(job.context().synchronize(())?));
+///     let Err(Error::PeFailed(failure)) = waited else { unreachable!() };
+///     assert_eq!((failure.pe, failure.message.as_str()), (1, "there is no PE 7: the team has 2, counted from 0"));
+///     Ok(())
+/// });
+/// assert!(matches!(failed, Err(Error::NoPe { pe: 7, n_pes: 2 })));
+/// ```
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PeFailure {
+    /// The PE that failed first.
+    pub pe: usize,
+    /// What its panic or its error said.
+    pub message: String,
+}
+
+/// Two collective calls that should have been one.
+///
+/// ```
+/// # use escrow::{Error, shmem};
+/// let Err(Error::Diverged(calls)) = shmem::launch(2, |job| {
+///     job.create_buffer_zeroed::<f32>(4 + job.my_pe())?; // 4 elements here, 5 there
+///     Ok(())
+/// }) else { unreachable!() };
+/// assert_eq!(calls.here.1, "`create_buffer` of 4 elements of 4 bytes (call 1 of the team)");
+/// assert_eq!(calls.there.1, "`create_buffer` of 5 elements of 4 bytes (call 1 of the team)");
+/// ```
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Divergence {
+    /// This PE, and what it called.
+    pub here: (usize, String),
+    /// Another PE, and what that one called.
+    pub there: (usize, String),
 }
 
 impl fmt::Display for Failure {

@@ -48,6 +48,7 @@ mod shared_device;
 mod shared_host;
 mod span;
 mod stream;
+mod symmetric;
 mod tag;
 mod wait;
 
@@ -105,8 +106,24 @@ pub use scope::{HostSpan, HostSpanMut, RegisteredSpan, Scope};
 pub use shared_device::SharedDeviceBuffer;
 pub use shared_host::SharedHostBuffer;
 pub use span::{DeviceSpan, DeviceSpanMut};
+pub use symmetric::{
+    AtomicElem, Atomics, Exposed, ExposedSpan, Flip, Local, Pe, Reduction, Remote, ShmemBuffer, ShmemContext, Signal,
+    SignalKind, Team, TeamTag,
+};
 pub use tag::{Dyn, StreamTag};
 pub use wait::{Flight, Recorded};
+
+/// SHMEM: starting a job of several PEs, and the words that its signals, teams and reductions are told in. The types are at
+/// the crate's root; the job is [`ShmemContext`].
+///
+/// ```
+/// use escrow::{Error, shmem};
+/// assert_eq!(shmem::launch(2, |job| Ok(job.my_pe()))?, [0, 1]);
+/// # Ok::<(), Error>(())
+/// ```
+pub mod shmem {
+    pub use crate::symmetric::{Add, And, Cmp, Max, Min, Node, Or, Prod, Set, Sum, World, Xor, launch, launch_on};
+}
 
 /// The README's example runs too.
 #[cfg(doctest)]

@@ -3,6 +3,8 @@
 use std::mem::{MaybeUninit, align_of, size_of};
 use std::ptr;
 
+use crate::error::Error;
+
 /// Bytes that an operation carries in place. Larger arguments are boxed: the one case that allocates.
 pub(crate) const INLINE_BYTES: usize = 128;
 
@@ -51,6 +53,13 @@ pub(crate) struct CpuLaunch {
     pub(crate) kernel: &'static str,
 }
 
+/// A function of this crate that a worker calls: a remote operation of a SHMEM job.
+pub(crate) struct Call {
+    /// Runs it, reading its arguments from the pointer. An error fails the stream.
+    pub(crate) run: unsafe fn(args: *const u8) -> Result<(), Error>,
+    pub(crate) args: Packed,
+}
+
 /// One operation of a stream.
 ///
 /// Whoever makes one owes that every pointer in it stays valid, and unused by others as the operation's access demands,
@@ -62,6 +71,8 @@ pub(crate) enum Op {
     Fill { dst: *mut u8, pattern: Packed, size: usize, count: usize },
     /// Runs a Rust kernel body.
     Launch(CpuLaunch),
+    /// Calls a function of this crate, which may wait for other PEs.
+    Call(Call),
     /// Nothing behind this starts before the event has fired. If it fires as failed, this stream fails too.
     Wait(crate::cpu::Event),
     /// Nothing behind this starts before the event has fired, as failed or not: the end of another stream's reads.

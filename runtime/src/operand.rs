@@ -11,6 +11,7 @@ use crate::scope::{HostSpan, HostSpanMut, RegisteredSpan};
 use crate::shared_device::SharedDeviceBuffer;
 use crate::shared_host::SharedHostBuffer;
 use crate::span::{DeviceSpan, DeviceSpanMut};
+use crate::symmetric::ShmemBuffer;
 use crate::tag::StreamTag;
 
 /// The tag of operands that join any stream: idle and shared host memory.
@@ -283,11 +284,13 @@ macro_rules! kept {
 kept! {
     CopySrc, src, [T, S: StreamTag] &DeviceBuffer<T, S>;
     CopySrc, src, [T, S: StreamTag] &SharedDeviceBuffer<T, S>;
+    CopySrc, src, [T, S: StreamTag] &ShmemBuffer<'_, T, S>;
     CopySrc, src, [T, S: StreamTag] DeviceSpan<'_, T, S>;
     CopySrc, src, [T, S: StreamTag] &DeviceSpan<'_, T, S>;
     CopySrc, src, [T: DType, S: StreamTag] HostSpan<'_, T, S>;
     CopySrc, src, [T: DType, S: StreamTag] &RegisteredSpan<'_, T, S>;
     CopyDst, dst, [T, S: StreamTag] &mut DeviceBuffer<T, S>;
+    CopyDst, dst, [T, S: StreamTag] &mut ShmemBuffer<'_, T, S>;
     CopyDst, dst, [T, S: StreamTag] DeviceSpanMut<'_, T, S>;
     CopyDst, dst, [T, S: StreamTag] &mut DeviceSpanMut<'_, T, S>;
     CopyDst, dst, [T: DType, S: StreamTag] HostSpanMut<'_, T, S>;

@@ -98,6 +98,7 @@ impl WaitAtEnd<'_> {
 
 impl Drop for WaitAtEnd<'_> {
     fn drop(&mut self) {
+        crate::symmetric::announce_panic();
         let _ = self.wait(); // unwinding: there is nobody to report to
     }
 }

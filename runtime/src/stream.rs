@@ -8,7 +8,7 @@ use crate::cpu::{self, is_worker};
 use crate::cuda;
 use crate::device::{Device, Kind};
 use crate::error::{Error, Operation};
-use crate::op::{CpuLaunch, Op, Packed};
+use crate::op::{Call, CpuLaunch, Op, Packed};
 use crate::region::Admitted;
 
 /// One stream of execution. Its address is its identity.
@@ -144,6 +144,19 @@ impl Stream {
             Engine::Cpu(core) => core.enqueue(Operation::Launch, Op::Launch(launch)),
             #[cfg(feature = "cuda")]
             Engine::Cuda(_) => unreachable!("a kernel set of the CPU device was refused before"),
+        }
+    }
+
+    /// Enqueues a call of a function of this crate, on a stream of the CPU device.
+    ///
+    /// # Safety
+    /// The arguments are those of the function, and what they point to stays valid until the stream has passed it.
+    #[inline(always)]
+    pub(crate) unsafe fn call(&self, what: Operation, call: Call) -> Result<(), Error> {
+        match &self.engine {
+            Engine::Cpu(core) => core.enqueue(what, Op::Call(call)),
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(_) => Err(Error::WrongDevice { op: what }),
         }
     }
 

@@ -47,7 +47,7 @@ pub(crate) struct Core {
     done: AtomicU64,
     /// Number of the first operation that failed.
     failed_at: AtomicU64,
-    failure: OnceLock<Arc<Failure>>,
+    failure: OnceLock<Error>,
     /// Where those sleep who wait for `done`.
     passed: Gate,
     parking: Parking<BlockRef>,
@@ -92,6 +92,7 @@ impl Core {
                 self.put(what, None, move || Op::Fill { dst, pattern, size, count })
             }
             Op::Launch(launch) => self.put(what, None, move || Op::Launch(launch)),
+            Op::Call(call) => self.put(what, None, move || Op::Call(call)),
             Op::Wait(event) => self.put(what, Some(&event.clone()), move || Op::Wait(event)),
             Op::After(event) => self.put(what, Some(&event.clone()), move || Op::After(event)),
         }
@@ -236,10 +237,10 @@ impl Core {
 
     /// How the stream stood after operation `number`, which has been passed.
     fn outcome(&self, number: u64) -> Result<(), Error> {
-        self.failure_at(number).map_or(Ok(()), |failure| Err(Error::StreamFailed(Arc::clone(failure))))
+        self.failure_at(number).map_or(Ok(()), |failure| Err(failure.clone()))
     }
 
-    fn failure_at(&self, number: u64) -> Option<&Arc<Failure>> {
+    fn failure_at(&self, number: u64) -> Option<&Error> {
         if self.failed_at.load(Ordering::Acquire) <= number { self.failure.get() } else { None }
     }
 
@@ -307,7 +308,7 @@ impl Core {
 
     /// Executes `op`. On a stream that has failed only what orders it behind other streams is left: memory that is
     /// freed when this stream has passed a wait may be in use on the other one until then.
-    fn execute(&self, op: &mut Op, failed: bool) -> Result<(), Arc<Failure>> {
+    fn execute(&self, op: &mut Op, failed: bool) -> Result<(), Error> {
         match op {
             Op::Wait(event) | Op::After(event) => self.block_worker_until(event),
             _ if failed => return Ok(()),
@@ -327,11 +328,15 @@ impl Core {
             Op::Launch(launch) => {
                 // SAFETY: the duty of whoever made the operation: the arguments are those of the body.
                 unsafe { team::launch(launch, self.threads) }
-                    .map_err(|message| Arc::new(Failure { kernel: launch.kernel, message }))
+                    .map_err(|message| Error::StreamFailed(Arc::new(Failure { kernel: launch.kernel, message })))
             }
-            Op::Wait(event) => {
-                event.core().failure_at(event.number()).map_or(Ok(()), |failure| Err(Arc::clone(failure)))
+            Op::Call(call) => {
+                // It may wait for other PEs, and nobody else frees what this stream has passed.
+                self.sweep();
+                // SAFETY: the duty of whoever made the operation: the arguments are those of the function.
+                unsafe { (call.run)(call.args.as_ptr()) }
             }
+            Op::Wait(event) => event.core().outcome(event.number()),
             Op::After(_) => Ok(()),
         }
     }
@@ -352,7 +357,7 @@ pub(super) fn cores() -> usize {
 }
 
 /// Looks at `ready` for a short time; `false` if it never was.
-pub(super) fn spin_until(mut ready: impl FnMut() -> bool) -> bool {
+pub(crate) fn spin_until(mut ready: impl FnMut() -> bool) -> bool {
     /// Threads that spin now. More of them than cores would only keep those from working who could end the wait.
     static SPINNING: AtomicUsize = AtomicUsize::new(0);
 

@@ -25,33 +25,46 @@ fn number(name: &'static str, least: u64) -> Result<Option<u64>, Error> {
     }
 }
 
+/// Cores that one context may use.
+fn threads_of_environment() -> Result<usize, Error> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    number("ESCROW_CPU_THREADS", 1).map(|n| n.map_or(cores, |n| usize::try_from(n).unwrap_or(cores).min(cores)))
+}
+
 /// The CPU device: its settings and its memory.
 pub(crate) struct CpuDevice {
     /// Cores that one context uses. A setting that cannot be used is reported by the first context.
     threads: Result<usize, Error>,
-    chaos: Result<Option<Arc<Scheduler>>, Error>,
+    seed: Result<Option<u64>, Error>,
+    chaos: Option<Arc<Scheduler>>,
     free: FreeList,
 }
 
 impl CpuDevice {
     /// The device, under chaos if there is a seed.
     pub(crate) fn new(chaos: Option<u64>) -> CpuDevice {
-        CpuDevice::with(Ok(chaos))
+        CpuDevice::with(threads_of_environment(), Ok(chaos))
     }
 
     /// The device as the environment wants it.
     pub(crate) fn from_environment() -> CpuDevice {
-        CpuDevice::with(number("ESCROW_CPU_CHAOS", 0))
+        CpuDevice::with(threads_of_environment(), number("ESCROW_CPU_CHAOS", 0))
     }
 
-    fn with(chaos: Result<Option<u64>, Error>) -> CpuDevice {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        CpuDevice {
-            threads: number("ESCROW_CPU_THREADS", 1)
-                .map(|n| n.map_or(cores, |n| usize::try_from(n).unwrap_or(cores).min(cores))),
-            chaos: chaos.map(|seed| seed.map(Scheduler::new)),
-            free: FreeList::new(),
-        }
+    /// The device of one PE of several in this process: its share of the cores, and an order of its own under chaos.
+    /// `ESCROW_CPU_THREADS` is the number for each PE.
+    pub(crate) fn of_pe(&self, pe: usize, pes: usize) -> CpuDevice {
+        let threads = if std::env::var_os("ESCROW_CPU_THREADS").is_some() {
+            self.threads.clone()
+        } else {
+            self.threads.clone().map(|threads| (threads / pes.max(1)).max(1))
+        };
+        CpuDevice::with(threads, self.seed.clone().map(|seed| seed.map(|seed| seed.rotate_left(32) ^ pe as u64)))
+    }
+
+    fn with(threads: Result<usize, Error>, seed: Result<Option<u64>, Error>) -> CpuDevice {
+        let chaos = seed.as_ref().ok().copied().flatten().map(Scheduler::new);
+        CpuDevice { threads, seed, chaos, free: FreeList::new() }
     }
 
     pub(crate) fn threads(&self) -> Result<usize, Error> {
@@ -59,11 +72,12 @@ impl CpuDevice {
     }
 
     pub(crate) fn scheduler(&self) -> Result<Option<Arc<Scheduler>>, Error> {
-        self.chaos.clone()
+        self.seed.as_ref().map_err(Error::clone)?;
+        Ok(self.chaos.clone())
     }
 
     pub(crate) fn is_chaotic(&self) -> bool {
-        matches!(self.chaos, Ok(Some(_)))
+        self.chaos.is_some()
     }
 
     /// Bytes in live buffers and parked blocks.

@@ -6,14 +6,14 @@ mod chaos;
 mod core;
 mod device;
 mod event;
-mod gate;
+pub(crate) mod gate;
 pub(crate) mod memory;
 mod queue;
 mod team;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::core::Core;
+pub(crate) use self::core::{Core, spin_until};
 pub(crate) use self::device::CpuDevice;
 pub(crate) use self::event::Event;
 

@@ -12,6 +12,7 @@ use crate::pointer::TrustedPtr;
 use crate::region::{Candidate, admit};
 use crate::shared_device::SharedDeviceBuffer;
 use crate::span::{DeviceSpan, DeviceSpanMut};
+use crate::symmetric::ShmemBuffer;
 use crate::tag::StreamTag;
 
 mod read {
@@ -207,15 +208,17 @@ operands! {
     DeviceRead, read, SharedDeviceBuffer<>;
     DeviceRead, read, DeviceSpan<'_>;
     DeviceRead, read, DeviceSpanMut<'_>;
+    DeviceRead, read, ShmemBuffer<'_>;
     DeviceWrite, write, DeviceBuffer<>;
     DeviceWrite, write, DeviceSpanMut<'_>;
+    DeviceWrite, write, ShmemBuffer<'_>;
 }
 
 macro_rules! outs {
-    ($($t:ty, $written:ty, $this:ident => $result:expr;)+) => { $(
-        impl<T: DType, S: StreamTag> out::Sealed for $t {}
+    ($([$($lt:lifetime)?] $t:ty, $written:ty, $this:ident => $result:expr;)+) => { $(
+        impl<$($lt,)? T: DType, S: StreamTag> out::Sealed for $t {}
         #[diagnostic::do_not_recommend]
-        impl<T: DType, S: StreamTag> KernelOut for $t {
+        impl<$($lt,)? T: DType, S: StreamTag> KernelOut for $t {
             type Elem = T;
             type Tag = S;
             type Written = $written;
@@ -233,11 +236,14 @@ macro_rules! outs {
 
 outs! {
     // SAFETY: the contract of `written`; what this stream does from now on comes after that work.
-    DeviceBuffer<MaybeUninit<T>, S>, DeviceBuffer<T, S>, self => unsafe { self.assume_init() };
-    &mut DeviceBuffer<T, S>, (), self => ();
-    DeviceSpanMut<'_, T, S>, (), self => ();
+    [] DeviceBuffer<MaybeUninit<T>, S>, DeviceBuffer<T, S>, self => unsafe { self.assume_init() };
+    // SAFETY: as above.
+    ['job] ShmemBuffer<'job, MaybeUninit<T>, S>, ShmemBuffer<'job, T, S>, self => unsafe { self.assume_init() };
+    [] &mut DeviceBuffer<T, S>, (), self => ();
+    [] &mut ShmemBuffer<'_, T, S>, (), self => ();
+    [] DeviceSpanMut<'_, T, S>, (), self => ();
     // A part of a buffer: the whole stays `MaybeUninit`.
-    DeviceSpanMut<'_, MaybeUninit<T>, S>, (), self => ();
+    [] DeviceSpanMut<'_, MaybeUninit<T>, S>, (), self => ();
 }
 
 /// The texts of a pointer. One to an array needs parentheses in C: `float (*x)[3]`.
@@ -327,6 +333,7 @@ macro_rules! spans {
 spans! {
     [T] DeviceSpan, KernelSpan, READ;
     [T] DeviceSpanMut, KernelSpanMut, WRITE;
+    [T] ShmemBuffer, KernelSpanMut, WRITE;
     [MaybeUninit<T>] DeviceSpanMut, KernelSpanMut, WRITE;
 }
 

@@ -1,0 +1,258 @@
+//! The one way into a job.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::context::ShmemContext;
+use super::local::{Job, Local};
+use super::transport::{Alloc, Transport};
+use super::wire::{BOARD_BYTES, Wire, mail_bytes};
+use crate::block::{Block, Place};
+use crate::context::DeviceContext;
+use crate::device::Device;
+use crate::error::{Error, Memory, Operation, PeFailure, Setting};
+use crate::stream::not_on_worker;
+use crate::tag::{Dyn, StreamTag};
+
+thread_local! {
+    /// The job that this thread is a PE of.
+    static JOB: RefCell<Option<Arc<dyn Transport>>> = const { RefCell::new(None) };
+}
+
+/// Says that the job has failed, if this thread is a PE of one and is unwinding: before something waits that the others may
+/// never let go on.
+pub(crate) fn announce_panic() {
+    if !std::thread::panicking() {
+        return;
+    }
+    let job = JOB.try_with(|job| job.try_borrow().ok().and_then(|job| job.clone())).ok().flatten();
+    if let Some(transport) = job {
+        transport.fail(&failed(transport.me(), "it panicked".to_owned()));
+    }
+}
+
+fn failed(pe: usize, message: String) -> Error {
+    Error::PeFailed(PeFailure { pe, message }.into())
+}
+
+/// What a panic said.
+fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    format!("it panicked: {}", text.unwrap_or_else(|| "without a text".to_owned()))
+}
+
+/// Runs `f` on each of `pes` PEs, as the engine at hand has them, and returns the results of the PEs of this process, by
+/// number. **Blocks** until all of them have ended.
+///
+/// The engine is the one that `ESCROW_SHMEM` names (`local`, `openshmem`); else `openshmem` where this process was started by
+/// `oshrun`; else `local`: the PEs are threads of this process, which share its cores (`ESCROW_CPU_THREADS` is for each PE).
+/// Under a launcher `pes` must be the number of its processes.
+///
+/// A PE that panics or returns an error ends the job: the calls of the others fail with [`Error::PeFailed`]. A PE that
+/// makes no call for 5 s after that is ended with the process.
+///
+/// ```
+/// use escrow::{Error, shmem};
+/// let squares = shmem::launch(4, |job| Ok(job.my_pe().pow(2)))?;
+/// assert_eq!(squares, [0, 1, 4, 9]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// What the first of this process's PEs returned, and [`Error::PeFailed`] for a panic; [`Error::Diverged`] if the PEs did not
+/// make the same collective calls; [`Error::Job`] if the job could not start.
+pub fn launch<R, F>(pes: usize, f: F) -> Result<Vec<R>, Error>
+where
+    R: Send,
+    F: Fn(&ShmemContext) -> Result<R, Error> + Sync,
+{
+    launch_on(Dyn, Device::cpu(), pes, f)
+}
+
+/// As [`launch`], with a name for the job's stream and a device: PEs of one process get its like with their share of its
+/// cores each.
+///
+/// ```
+/// use escrow::{Device, Error, ShmemBuffer, shmem};
+/// escrow::streams! { Compute }
+/// shmem::launch_on(Compute, Device::cpu_chaos(7), 2, |job| { // streams overtake each other wherever they may
+///     let table: ShmemBuffer<'_, f32, Compute> = job.create_buffer_zeroed(4)?;
+///     Ok(assert_eq!(table.to_vec()?, [0.0; 4]))
+/// })?;
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`launch`]; [`Error::Job`] if the engine has no PEs on such a device.
+#[allow(clippy::needless_pass_by_value)] // as `DeviceContext::tagged` takes it
+pub fn launch_on<S, R, F>(tag: S, device: Device, pes: usize, f: F) -> Result<Vec<R>, Error>
+where
+    S: StreamTag,
+    R: Send,
+    F: Fn(&ShmemContext<S>) -> Result<R, Error> + Sync,
+{
+    not_on_worker(Operation::Create)?;
+    if JOB.with(|job| job.borrow().is_some()) {
+        return Err(refused("this thread is a PE of a job already"));
+    }
+    if pes == 0 {
+        return Err(refused("a job has at least 1 PE"));
+    }
+    match engine_of_environment()? {
+        Engine::Local => launch_local(tag, &device, pes, f),
+    }
+}
+
+pub(super) fn refused(why: &str) -> Error {
+    Error::Job(why.into())
+}
+
+enum Engine {
+    Local,
+}
+
+fn engine_of_environment() -> Result<Engine, Error> {
+    const NAME: &str = "ESCROW_SHMEM";
+    match std::env::var(NAME) {
+        Ok(name) if name == "local" => Ok(Engine::Local),
+        Ok(value) => {
+            Err(Error::Setting(Box::new(Setting { name: NAME, value: value.into(), expected: "`local` is expected" })))
+        }
+        Err(_) => Ok(Engine::Local),
+    }
+}
+
+/// How long a PE waits for the others before it says for whom.
+pub(super) fn wait_limit() -> Result<Duration, Error> {
+    const NAME: &str = "ESCROW_SHMEM_WAIT";
+    let Ok(value) = std::env::var(NAME) else { return Ok(Duration::from_mins(1)) };
+    let expected = "a number of seconds is expected";
+    value
+        .parse::<f64>()
+        .ok()
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| Error::Setting(Box::new(Setting { name: NAME, value: value.into(), expected })))
+}
+
+/// What is left of a PE when its function has ended: its result, and what its memory is known by.
+struct Ended<R> {
+    result: Result<R, Error>,
+    wire: Option<Box<Wire>>,
+}
+
+/// Runs `f` as the PE of `ctx`. When this returns, its stream has passed everything.
+pub(super) fn run_pe<S: StreamTag, R>(
+    ctx: DeviceContext<S>,
+    wire: Box<Wire>,
+    transport: &Arc<dyn Transport>,
+    f: impl FnOnce(&ShmemContext<S>) -> Result<R, Error>,
+) -> (Result<R, Error>, Box<Wire>) {
+    JOB.with(|job| *job.borrow_mut() = Some(Arc::clone(transport)));
+    let job = ShmemContext::new(ctx, wire);
+    let result = match catch_unwind(AssertUnwindSafe(|| f(&job))) {
+        Ok(Ok(value)) => job.end().map(|()| value),
+        Ok(Err(error)) => Err(error),
+        Err(panic) => Err(failed(transport.me(), panic_text(&*panic))),
+    };
+    if let Err(error) = &result {
+        job.give_up(error);
+    }
+    // Whatever it reports: a wait on a stream of the CPU device has waited.
+    let _ = job.context().stream().synchronize(Operation::Wait);
+    JOB.with(|job| *job.borrow_mut() = None);
+    (result, job.into_wire())
+}
+
+fn launch_local<S, R, F>(tag: S, device: &Device, pes: usize, f: F) -> Result<Vec<R>, Error>
+where
+    S: StreamTag,
+    R: Send,
+    F: Fn(&ShmemContext<S>) -> Result<R, Error> + Sync,
+{
+    let limit = wait_limit()?;
+    let no_memory = || Error::OutOfMemory { place: Memory::Symmetric, asked: mail_bytes(pes) + BOARD_BYTES, held: 0 };
+    let job = Job::new(pes, device.is_chaotic());
+    // What the PEs agree by is there before the first of them starts.
+    let shared = |bytes: usize| -> Result<Vec<Box<Alloc>>, Error> {
+        let blocks: Option<Vec<_>> = (0..pes).map(|_| Block::from_system(Place::Device, bytes)).collect();
+        let blocks = blocks.ok_or_else(no_memory)?;
+        let bases: Box<[NonNull<u8>]> = blocks.iter().map(|block| block.base()).collect();
+        let alloc = |block: Box<Block>| {
+            Box::new(Alloc { slot: 0, base: block.base(), bytes, bases: bases.clone(), block: Some(block) })
+        };
+        Ok(blocks.into_iter().map(alloc).collect())
+    };
+    let (mails, boards) = (shared(mail_bytes(pes))?, shared(BOARD_BYTES)?);
+    let mut seats = Vec::new();
+    for (pe, (mail, board)) in mails.into_iter().zip(boards).enumerate() {
+        let device = device.of_pe(pe, pes).ok_or_else(|| refused("PEs of the engine `local` are on the CPU device"))?;
+        let ctx = DeviceContext::tagged(tag, device)?;
+        let transport: Arc<dyn Transport> = Arc::new(Local::new(&job, pe));
+        seats.push((ctx, Box::new(Wire::new(Arc::clone(&transport), mail, board)), transport));
+    }
+
+    let (f, job) = (&f, &job);
+    let ended: Vec<Ended<R>> = std::thread::scope(|threads| {
+        let mut handles = Vec::new();
+        for (pe, (ctx, wire, transport)) in seats.into_iter().enumerate() {
+            let run = move || {
+                let _leave = Leave { job, pe };
+                let (result, wire) = run_pe(ctx, wire, &transport, f);
+                Ended { result, wire: Some(wire) }
+            };
+            let started =
+                std::thread::Builder::new().name(format!("PE {pe}")).stack_size(8 << 20).spawn_scoped(threads, run);
+            if let Err(error) = &started {
+                // The others wait for it: they are told, and it counts as ended.
+                Local::new(job, pe).fail(&failed(pe, format!("the system gave no thread for it: {error}")));
+                job.leave(pe);
+            }
+            handles.push((pe, started));
+        }
+        job.watch(limit);
+        let end = |(pe, started): (usize, std::io::Result<std::thread::ScopedJoinHandle<'_, Ended<R>>>)| match started {
+            Ok(handle) => {
+                handle.join().unwrap_or_else(|panic| Ended { result: Err(failed(pe, panic_text(&*panic))), wire: None })
+            }
+            Err(error) => Ended { result: Err(Error::Thread(Arc::new(error))), wire: None },
+        };
+        handles.into_iter().map(end).collect()
+    });
+
+    // All streams have passed everything, so nothing uses the symmetric memory of any PE any more.
+    let mut results = Vec::new();
+    let mut first = None;
+    for Ended { result, wire } in ended {
+        drop(wire);
+        match result {
+            Ok(value) => results.push(value),
+            // A PE's own error says more than that another one failed.
+            Err(error) if first.is_none() || (is_of_others(first.as_ref()) && !is_of_others(Some(&error))) => {
+                first = Some(error);
+            }
+            Err(_) => {}
+        }
+    }
+    first.map_or(Ok(results), Err)
+}
+
+fn is_of_others(error: Option<&Error>) -> bool {
+    matches!(error, Some(Error::PeFailed(_)))
+}
+
+/// Says at the end of a PE's thread, however it ends, that it has ended.
+struct Leave<'a> {
+    job: &'a Job,
+    pe: usize,
+}
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        self.job.leave(self.pe);
+    }
+}

@@ -1,0 +1,279 @@
+//! The engine `local`: PEs are threads of this process.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use super::card::Card;
+use super::transport::{Alloc, Atomic, Rmw, Target, Transport};
+use crate::block::{Block, Place};
+use crate::cpu::gate::Gate;
+use crate::cpu::spin_until;
+use crate::cpu::sync::lock;
+use crate::error::Error;
+
+mod copy;
+
+/// How long a PE may go on without a call after another one failed.
+const GRACE: Duration = Duration::from_secs(5);
+/// How often the launching thread looks at the PEs.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What the PEs of a job share.
+pub(crate) struct Job {
+    seats: Box<[Seat]>,
+    failure: OnceLock<Error>,
+    failed: AtomicBool,
+    /// PEs that have not ended yet.
+    running: Mutex<usize>,
+    ended: Condvar,
+    chaotic: bool,
+}
+
+/// What the others see of one PE.
+struct Seat {
+    /// Where its worker sleeps until a word of its memory has changed.
+    gate: Gate,
+    calls: AtomicU64,
+    over: AtomicBool,
+    waiting: Mutex<Option<Waiting>>,
+}
+
+/// A wait that has become long enough for its worker to sleep.
+struct Waiting {
+    since: Instant,
+    what: String,
+    missing: Option<usize>,
+    reported: bool,
+}
+
+impl Job {
+    pub(crate) fn new(pes: usize, chaotic: bool) -> Arc<Job> {
+        let seat = |_| Seat {
+            gate: Gate::new(),
+            calls: AtomicU64::new(0),
+            over: AtomicBool::new(false),
+            waiting: Mutex::new(None),
+        };
+        Arc::new(Job {
+            seats: (0..pes).map(seat).collect(),
+            failure: OnceLock::new(),
+            failed: AtomicBool::new(false),
+            running: Mutex::new(pes),
+            ended: Condvar::new(),
+            chaotic,
+        })
+    }
+
+    /// A PE's thread has ended, its stream too.
+    pub(crate) fn leave(&self, pe: usize) {
+        self.seats[pe].over.store(true, Ordering::Release);
+        *lock(&self.running) -= 1;
+        self.ended.notify_all();
+    }
+
+    /// Waits until all PEs have ended. Reports waits that are longer than `limit`, and ends the process if a PE does not
+    /// notice that the job has failed.
+    pub(crate) fn watch(&self, limit: Duration) {
+        let mut seen: Vec<(u64, Instant)> = Vec::new();
+        let mut running = lock(&self.running);
+        while *running > 0 {
+            running = self.ended.wait_timeout(running, LOOK).map_or_else(|e| e.into_inner().0, |(guard, _)| guard);
+            self.report(limit);
+            let Some(failure) = self.failure.get() else { continue };
+            let now = Instant::now();
+            if seen.is_empty() {
+                seen = self.seats.iter().map(|seat| (seat.calls.load(Ordering::Relaxed), now)).collect();
+            }
+            for (pe, (seat, (calls, since))) in self.seats.iter().zip(&mut seen).enumerate() {
+                let made = seat.calls.load(Ordering::Relaxed);
+                if made != *calls || seat.over.load(Ordering::Acquire) {
+                    (*calls, *since) = (made, now);
+                } else if now - *since > GRACE {
+                    eprintln!(
+                        "escrow: {failure}. PE {pe} has made no call for {} s since then, so the process ends",
+                        GRACE.as_secs()
+                    );
+                    std::process::abort();
+                }
+            }
+        }
+    }
+
+    fn report(&self, limit: Duration) {
+        for (pe, seat) in self.seats.iter().enumerate() {
+            if let Some(waiting) = &mut *lock(&seat.waiting)
+                && !waiting.reported
+                && waiting.since.elapsed() > limit
+            {
+                waiting.reported = true;
+                let who = waiting.missing.map_or(String::new(), |missing| format!("; not there yet: PE {missing}"));
+                eprintln!("escrow: PE {pe} has waited {} s in {}{who}", limit.as_secs(), waiting.what);
+            }
+        }
+    }
+}
+
+/// One PE of a job.
+pub(crate) struct Local {
+    job: Arc<Job>,
+    me: usize,
+}
+
+impl Local {
+    pub(crate) fn new(job: &Arc<Job>, me: usize) -> Local {
+        Local { job: Arc::clone(job), me }
+    }
+
+    fn seat(&self) -> &Seat {
+        &self.job.seats[self.me]
+    }
+
+    fn failure(&self) -> Error {
+        self.job.failure.get().cloned().expect("it was set before `failed`")
+    }
+}
+
+/// Memory of 8 bytes that several PEs use.
+///
+/// # Safety
+/// `at` is aligned to 8 and valid for the life that the caller gives it; all use it as an atomic or by `copy`.
+unsafe fn wide<'a>(at: *mut u8) -> &'a AtomicU64 {
+    // SAFETY: the caller's duty.
+    unsafe { AtomicU64::from_ptr(at.cast()) }
+}
+
+impl Transport for Local {
+    fn name(&self) -> &'static str {
+        "local"
+    }
+    fn me(&self) -> usize {
+        self.me
+    }
+    fn n_pes(&self) -> usize {
+        self.job.seats.len()
+    }
+    fn is_near(&self, _: usize) -> bool {
+        true
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if self.job.failed.load(Ordering::Acquire) { Err(self.failure()) } else { Ok(()) }
+    }
+
+    fn fail(&self, error: &Error) {
+        let _ = self.job.failure.set(error.clone()); // the first failure stays
+        self.job.failed.store(true, Ordering::Release);
+        for seat in &self.job.seats {
+            seat.gate.notify(0);
+        }
+    }
+
+    unsafe fn put(&self, dst: Target, src: *const u8, bytes: usize, pe: usize) {
+        // SAFETY: the caller's duty; what other PEs do with these bytes they do by `copy` and atomics.
+        unsafe { copy::copy(dst.there(pe), src, bytes) };
+    }
+
+    unsafe fn get(&self, dst: *mut u8, src: Target, bytes: usize, pe: usize) {
+        // SAFETY: as above.
+        unsafe { copy::copy(dst, src.there(pe), bytes) };
+    }
+
+    // A copy is done when it returns; what is left is that others see it before a word that is stored behind it.
+    fn fence(&self) {
+        fence(Ordering::Release);
+    }
+    fn quiet(&self) {
+        fence(Ordering::Release);
+    }
+
+    unsafe fn set_word(&self, word: Target, value: u64, pe: usize) {
+        // SAFETY: the caller's duty.
+        unsafe { wide(word.there(pe)) }.store(value, Ordering::Release);
+        self.job.seats[pe].gate.notify(0);
+    }
+
+    unsafe fn add_word(&self, word: Target, value: u64, pe: usize) {
+        // SAFETY: the caller's duty.
+        unsafe { wide(word.there(pe)) }.fetch_add(value, Ordering::Release);
+        self.job.seats[pe].gate.notify(0);
+    }
+
+    unsafe fn atomic(&self, what: Atomic) -> u64 {
+        const ORDER: Ordering = Ordering::AcqRel;
+        macro_rules! apply {
+            ($cell:expr, $t:ty) => {{
+                let (cell, operand) = ($cell, what.operand as $t);
+                u64::from(match what.rmw {
+                    Rmw::Fetch => cell.load(Ordering::Acquire),
+                    Rmw::Set => cell.swap(operand, ORDER),
+                    Rmw::Add => cell.fetch_add(operand, ORDER),
+                    Rmw::And => cell.fetch_and(operand, ORDER),
+                    Rmw::Or => cell.fetch_or(operand, ORDER),
+                    Rmw::Xor => cell.fetch_xor(operand, ORDER),
+                    Rmw::CompareSwap => {
+                        let compared = cell.compare_exchange(what.compare as $t, operand, ORDER, Ordering::Acquire);
+                        compared.unwrap_or_else(|old| old)
+                    }
+                })
+            }};
+        }
+        // SAFETY: the caller's duty.
+        let at = unsafe { what.at.there(what.pe) };
+        if what.wide {
+            // SAFETY: aligned and valid, by the caller's duty.
+            apply!(unsafe { wide(at) }, u64)
+        } else {
+            // SAFETY: as above, for 4 bytes.
+            apply!(unsafe { AtomicU32::from_ptr(at.cast()) }, u32)
+        }
+    }
+
+    unsafe fn wait(
+        &self,
+        word: Target,
+        missing: Option<usize>,
+        card: &Card,
+        ready: &dyn Fn(u64) -> bool,
+    ) -> Result<u64, Error> {
+        // SAFETY: the caller's duty.
+        let word = unsafe { wide(word.here()) };
+        let look = || ready(word.load(Ordering::Acquire)) || self.job.failed.load(Ordering::Acquire);
+        // Under chaos the other side runs at calls of its own thread only: there is nothing to spin for.
+        if !look() && (self.job.chaotic || !spin_until(look)) {
+            *lock(&self.seat().waiting) =
+                Some(Waiting { since: Instant::now(), what: card.describe(), missing, reported: false });
+            self.seat().gate.sleep(0, look);
+            *lock(&self.seat().waiting) = None;
+        }
+        let value = word.load(Ordering::Acquire);
+        if ready(value) { Ok(value) } else { Err(self.failure()) }
+    }
+
+    fn allocate(&self, bytes: usize) -> Option<(NonNull<u8>, Option<Box<Block>>)> {
+        let mut block = Block::from_system(Place::Device, bytes)?;
+        if self.job.chaotic {
+            block.poison();
+        }
+        Some((block.base(), Some(block)))
+    }
+
+    unsafe fn free(&self, mut alloc: Box<Alloc>) {
+        if let Some(block) = &mut alloc.block
+            && self.job.chaotic
+        {
+            block.poison();
+        }
+    }
+
+    fn shares_addresses(&self) -> bool {
+        true
+    }
+
+    fn called(&self) {
+        // This thread alone writes it, so a load and a store are enough.
+        let calls = &self.seat().calls;
+        calls.store(calls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,369 @@
+//! Signals: words that say that something has arrived.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use super::card::{Card, Kind};
+use super::context::ShmemContext;
+use super::engine;
+use super::exposed::Remote;
+use super::pe::Pe;
+use super::transport::{Alloc, Target};
+use crate::error::{Error, Operation};
+use crate::kernel::DeviceRead;
+use crate::operand::{SameElem, SameStream};
+use crate::region::admit;
+use crate::tag::{Dyn, StreamTag};
+
+/// The kind of signals that are set to a value.
+///
+/// ```
+/// # use escrow::{Error, shmem::{self, Cmp, Set}};
+/// shmem::launch(2, |job| {
+///     let ready = job.create_signal(Set)?;
+///     ready.set(job.next(), 7)?;
+///     ready.wait_until(Cmp::Eq, 7)
+/// })?;
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Set;
+
+/// The kind of signals to which values are added.
+///
+/// ```
+/// # use escrow::{Error, shmem::{self, Add, Cmp}};
+/// shmem::launch(3, |job| {
+///     let arrived = job.create_signal(Add)?;
+///     job.iter().try_for_each(|pe| arrived.add(pe, 1))?;
+///     arrived.wait_until(Cmp::Ge, 3) // all three
+/// })?;
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Add;
+
+mod kind {
+    #[diagnostic::on_unimplemented(
+        message = "`SignalKind` is closed: only escrow implements it",
+        label = "cannot be implemented outside of escrow"
+    )]
+    pub trait Sealed {}
+}
+
+/// How a signal changes: [`Set`] or [`Add`]. One signal is one of the two, for good.
+///
+/// ```
+/// # use escrow::{Error, ShmemContext, Signal, SignalKind, shmem::{Add, Set}};
+/// fn make<'job, K: SignalKind>(job: &'job ShmemContext, kind: K) -> Result<Signal<'job, K>, Error> {
+///     job.create_signal(kind)
+/// }
+/// # escrow::shmem::launch(1, |job| { make(job, Add)?; make(job, Set)?; Ok(()) })?;
+/// # Ok::<(), Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a kind of signal",
+    label = "not a kind of signal",
+    note = "`shmem::Set` for signals that are set to a value, `shmem::Add` for those to which values are added"
+)]
+pub trait SignalKind: kind::Sealed + Copy {
+    #[doc(hidden)]
+    const ADDS: bool;
+}
+impl kind::Sealed for Set {}
+impl SignalKind for Set {
+    const ADDS: bool = false;
+}
+impl kind::Sealed for Add {}
+impl SignalKind for Add {
+    const ADDS: bool = true;
+}
+
+/// How a signal is compared with a value.
+///
+/// ```
+/// # use escrow::{Error, shmem::{self, Add, Cmp}};
+/// shmem::launch(1, |job| {
+///     let signal = job.create_signal(Add)?;
+///     signal.add(job.me(), 3)?;
+///     [Cmp::Eq, Cmp::Ge, Cmp::Le].into_iter().try_for_each(|cmp| signal.wait_until(cmp, 3))?;
+///     signal.wait_until(Cmp::Ne, 0)?;
+///     signal.wait_until(Cmp::Gt, 2)?;
+///     signal.wait_until(Cmp::Lt, 4)
+/// })?;
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cmp {
+    /// Equal.
+    Eq,
+    /// Not equal.
+    Ne,
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+    /// Less.
+    Lt,
+    /// Less or equal.
+    Le,
+}
+
+impl Cmp {
+    fn holds(self, signal: u64, value: u64) -> bool {
+        match self {
+            Cmp::Eq => signal == value,
+            Cmp::Ne => signal != value,
+            Cmp::Gt => signal > value,
+            Cmp::Ge => signal >= value,
+            Cmp::Lt => signal < value,
+            Cmp::Le => signal <= value,
+        }
+    }
+}
+
+/// A word on each PE by which the others say that something has arrived. It starts at 0, and only signal operations reach
+/// it. `K` says whether it is set or added to.
+///
+/// Dropped, it is queued as symmetric buffers are.
+///
+/// ```
+/// # use escrow::{Error, shmem::{self, Add, Cmp}};
+/// let got = shmem::launch(2, |job| {
+///     let open = job.barrier_all(job.create_buffer_zeroed::<u32>(2)?)?;
+///     let arrived = job.create_signal(Add)?;
+///     let mine = job.context().enqueue_create_buffer::<u32>(2)?.enqueue_fill(job.my_pe() as u32)?;
+///     job.put_signal(&mine, &open, job.next(), &arrived, 1)?; // the data, then the signal
+///     arrived.wait_until(Cmp::Ge, 1)?;                        // behind this, the neighbour's data is here
+///     job.barrier_all(open)?.to_vec()
+/// })?;
+/// assert_eq!(got, [[1, 1], [0, 0]]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// What is set is not added to:
+///
+/// ```compile_fail,E0599
+/// # use escrow::{Error, Pe, Signal, shmem::Set};
+/// fn count(ready: &Signal<'_, Set>, pe: Pe<'_>) -> Result<(), Error> {
+///     ready.add(pe, 1) // make it with `create_signal(Add)`
+/// }
+/// ```
+pub struct Signal<'job, K: SignalKind, S: StreamTag = Dyn> {
+    alloc: NonNull<Alloc>,
+    job: &'job ShmemContext<S>,
+    kind: PhantomData<K>,
+}
+
+impl<S: StreamTag> ShmemContext<S> {
+    /// A signal, 0 on each PE. All PEs call it. **Blocks** until all PEs are here.
+    ///
+    /// ```
+    /// # use escrow::{Error, shmem::{self, Set}};
+    /// shmem::launch(2, |job| Ok(assert_eq!(job.create_signal(Set)?.fetch()?, 0)))?;
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`create_buffer`](ShmemContext::create_buffer).
+    pub fn create_signal<K: SignalKind>(&self, kind: K) -> Result<Signal<'_, K, S>, Error> {
+        let _ = kind;
+        let alloc = self.allocate(self.card(Kind::CreateSignal, [u64::from(K::ADDS), 0, 0], 0), 64)?;
+        let signal = Signal { alloc, job: self, kind: PhantomData };
+        let word = signal.word();
+        // Zero here, and on all PEs before one of them can reach another's.
+        engine::run_on_stream(self.wire(), self.context().stream(), Operation::Signal, |wire| {
+            // SAFETY: the word is this PE's own, and nobody knows it yet.
+            unsafe { wire.transport().set_word(word, 0, wire.transport().me()) };
+            Ok(())
+        })?;
+        self.agree(Operation::Signal, self.card(Kind::CreateSignal, [2, 0, 0], 0))?;
+        Ok(signal)
+    }
+
+    /// Enqueues a [`put`](ShmemContext::put), and behind it, when the data has arrived, a change of `pe`'s `signal`: a set
+    /// signal is set to `value`, an adding one has it added. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Error, shmem::{self, Cmp, Set}};
+    /// let got = shmem::launch(2, |job| {
+    ///     let open = job.barrier_all(job.create_buffer_zeroed::<u32>(1)?)?;
+    ///     let ready = job.create_signal(Set)?;
+    ///     let mine = job.context().enqueue_create_buffer::<u32>(1)?.enqueue_fill(job.my_pe() as u32 + 5)?;
+    ///     job.put_signal(&mine, &open, job.next(), &ready, 1)?;
+    ///     ready.wait_until(Cmp::Eq, 1)?;
+    ///     job.barrier_all(open)?.to_vec()
+    /// })?;
+    /// assert_eq!(got, [[6], [5]]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`put`](ShmemContext::put).
+    pub fn put_signal<X: DeviceRead, D: Remote, K: SignalKind>(
+        &self,
+        src: &X,
+        dst: &D,
+        pe: Pe<'_>,
+        signal: &Signal<'_, K, S>,
+        value: u64,
+    ) -> Result<(), Error>
+    where
+        X::Elem: SameElem<D::Elem>,
+        X::Tag: SameStream<S>,
+        D::Tag: SameStream<S>,
+    {
+        const OP: Operation = Operation::Put;
+        let (there, target) = self.admit_remote(OP, dst)?;
+        let src = admit(OP, self.context().stream(), src.candidate())?;
+        if src.len != there.len {
+            return Err(Error::Length { op: OP, dst: there.len, src: src.len });
+        }
+        let (from, bytes, pe) = (src.ptr, src.len * size_of::<X::Elem>(), pe.world as usize);
+        let word = signal.word();
+        // SAFETY: as for `put`; the signal's word lies in an allocation that this PE has not dropped.
+        unsafe {
+            self.remote(OP, move |wire| {
+                let transport = wire.transport();
+                if let Some(target) = target {
+                    transport.put(target, from, bytes, pe);
+                }
+                transport.fence();
+                if K::ADDS {
+                    transport.add_word(word, value, pe);
+                } else {
+                    transport.set_word(word, value, pe);
+                }
+                Ok(())
+            })
+        }
+    }
+}
+
+impl<K: SignalKind, S: StreamTag> Signal<'_, K, S> {
+    fn word(&self) -> Target {
+        // SAFETY: an allocation lives until all PEs have dropped their values of it, and this one is there.
+        let base = unsafe { self.alloc.as_ref() }.base;
+        Target::new(self.alloc, base.as_ptr())
+    }
+
+    /// Enqueues a wait: what is enqueued behind it on the job's stream runs when this PE's word compares so with `value`, and
+    /// sees what was put before the signal. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Error, shmem::{self, Add, Cmp}};
+    /// shmem::launch(2, |job| {
+    ///     let arrived = job.create_signal(Add)?;
+    ///     arrived.add(job.next(), 2)?;
+    ///     arrived.wait_until(Cmp::Ge, 2)
+    /// })?;
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`]. That a PE fails before it sends shows at the next wait.
+    pub fn wait_until(&self, cmp: Cmp, value: u64) -> Result<(), Error> {
+        let word = self.word();
+        let card = Card::new(Kind::Wait, 0, [0; 3], 0);
+        // SAFETY: the word lies in an allocation that this PE has not dropped.
+        unsafe {
+            self.job.remote(Operation::Signal, move |wire| {
+                wire.transport().wait(word, None, &card, &|signal| cmp.holds(signal, value)).map(|_| ())
+            })
+        }
+    }
+
+    /// This PE's word, now. Waits for the stream, not for the signal. **Blocks.**
+    ///
+    /// ```
+    /// # use escrow::{Error, shmem::{self, Set}};
+    /// shmem::launch(1, |job| {
+    ///     let signal = job.create_signal(Set)?;
+    ///     signal.set(job.me(), 4)?;
+    ///     Ok(assert_eq!(signal.fetch()?, 4))
+    /// })?;
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What made the stream fail, a failed PE too.
+    pub fn fetch(&self) -> Result<u64, Error> {
+        let (word, card) = (self.word(), Card::new(Kind::Wait, 0, [0; 3], 0));
+        engine::run_on_stream(self.job.wire(), self.job.context().stream(), Operation::Signal, |wire| {
+            // SAFETY: as for `wait_until`.
+            unsafe { wire.transport().wait(word, None, &card, &|_| true) }
+        })
+    }
+}
+
+impl<S: StreamTag> Signal<'_, Set, S> {
+    /// Enqueues that `pe`'s word is set to `value`, behind what this PE put there before. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Error, shmem::{self, Cmp, Set}};
+    /// shmem::launch(2, |job| {
+    ///     let ready = job.create_signal(Set)?;
+    ///     ready.set(job.next(), 3)?;
+    ///     ready.wait_until(Cmp::Eq, 3)
+    /// })?;
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`].
+    pub fn set(&self, pe: Pe<'_>, value: u64) -> Result<(), Error> {
+        self.send(pe, value)
+    }
+}
+
+impl<S: StreamTag> Signal<'_, Add, S> {
+    /// Enqueues that `value` is added to `pe`'s word, behind what this PE put there before. Does not block.
+    ///
+    /// ```
+    /// # use escrow::{Error, shmem::{self, Add, Cmp}};
+    /// shmem::launch(2, |job| {
+    ///     let arrived = job.create_signal(Add)?;
+    ///     job.iter().try_for_each(|pe| arrived.add(pe, 1))?;
+    ///     arrived.wait_until(Cmp::Eq, 2)
+    /// })?;
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::PeFailed`].
+    pub fn add(&self, pe: Pe<'_>, value: u64) -> Result<(), Error> {
+        self.send(pe, value)
+    }
+}
+
+impl<K: SignalKind, S: StreamTag> Signal<'_, K, S> {
+    fn send(&self, pe: Pe<'_>, value: u64) -> Result<(), Error> {
+        let (word, pe) = (self.word(), pe.world as usize);
+        // SAFETY: as for `wait_until`.
+        unsafe {
+            self.job.remote(Operation::Signal, move |wire| {
+                let transport = wire.transport();
+                transport.fence();
+                if K::ADDS {
+                    transport.add_word(word, value, pe);
+                } else {
+                    transport.set_word(word, value, pe);
+                }
+                Ok(())
+            })
+        }
+    }
+}
+
+impl<K: SignalKind, S: StreamTag> Drop for Signal<'_, K, S> {
+    fn drop(&mut self) {
+        self.job.note_drop(Some(self.alloc));
+    }
+}
+
+impl<K: SignalKind, S: StreamTag> fmt::Debug for Signal<'_, K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Signal({})", if K::ADDS { "Add" } else { "Set" })
+    }
+}

@@ -211,7 +211,7 @@ impl<S: StreamTag> ShmemContext<S> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Pe<'_>> {
-        (0..self.n_pes()).map(|rank| world_pe(rank))
+        (0..self.n_pes()).map(world_pe)
     }
 
     /// All PEs as a team, for collectives.

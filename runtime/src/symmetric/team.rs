@@ -554,6 +554,7 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
 }
 
 /// A collective call and its memory.
+#[derive(Clone, Copy)]
 struct Call {
     card: Card,
     targets: Option<[Target; 2]>,

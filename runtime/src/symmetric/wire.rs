@@ -82,6 +82,7 @@ impl Wire {
     }
 
     /// A word of this PE's own mail or board.
+    #[allow(clippy::unused_self)] // its life is the word's
     fn own(&self, word: Target) -> &AtomicU64 {
         // SAFETY: mail and board live as long as `self`; their words are aligned, and used as atomics and by the copy
         // between PEs alone.

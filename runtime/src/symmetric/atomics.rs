@@ -96,8 +96,9 @@ impl<S: StreamTag> ShmemContext<S> {
     /// # Errors
     /// [`Error::Unsupported`].
     pub fn atomics(&self) -> Result<Atomics<'_, S>, Error> {
-        self.wire().transport().check()?;
-        Ok(Atomics { job: self })
+        let (engine, _) = self.engine_and_stream();
+        engine.check()?;
+        engine.wire().map(|_| Atomics { job: self })
     }
 }
 
@@ -117,9 +118,10 @@ impl<S: StreamTag> Atomics<'_, S> {
         let at = self.target::<T, D>(dst, index)?;
         let what =
             Atomic { at, wide: size_of::<T>() == 8, rmw, operand: value.to_bits(), compare: 0, pe: pe.world as usize };
+        let (engine, stream) = self.job.engine_and_stream();
         // SAFETY: the element lies in an allocation that this PE has not dropped, aligned for its type.
         unsafe {
-            self.job.remote(OP, move |wire| {
+            engine::enqueue(engine.wire()?, stream, OP, move |wire| {
                 wire.transport().atomic(what);
                 Ok(())
             })
@@ -137,9 +139,11 @@ impl<S: StreamTag> Atomics<'_, S> {
         let at = self.target::<T, D>(dst, index)?;
         let (operand, compare) = (value.to_bits(), compare.to_bits());
         let what = Atomic { at, wide: size_of::<T>() == 8, rmw, operand, compare, pe: pe.world as usize };
-        let (wire, stream) = (self.job.wire(), self.job.context().stream());
-        // SAFETY: as for `enqueue`.
-        engine::run_on_stream(wire, stream, OP, |wire| Ok(T::from_bits(unsafe { wire.transport().atomic(what) })))
+        let (engine, stream) = self.job.engine_and_stream();
+        engine::run_on_stream(engine.wire()?, stream, OP, |wire| {
+            // SAFETY: as for `enqueue`.
+            Ok(T::from_bits(unsafe { wire.transport().atomic(what) }))
+        })
     }
 
     /// The element as it is. Waits for the stream. **Blocks.**

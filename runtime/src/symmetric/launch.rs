@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::context::ShmemContext;
+use super::engine::Engine as JobEngine;
 use super::local::{Job, Local};
 use super::transport::{Alloc, Transport};
 use super::wire::{BOARD_BYTES, Wire, mail_bytes};
@@ -20,7 +21,16 @@ use crate::tag::{Dyn, StreamTag};
 
 thread_local! {
     /// The job that this thread is a PE of.
-    static JOB: RefCell<Option<Arc<dyn Transport>>> = const { RefCell::new(None) };
+    static JOB: RefCell<Option<Announce>> = const { RefCell::new(None) };
+}
+
+/// Who tells the other PEs that this one has failed.
+#[derive(Clone)]
+pub(super) enum Announce {
+    Cpu(Arc<dyn Transport>),
+    /// A PE of NVSHMEM, with its number.
+    #[cfg(feature = "cuda")]
+    Gpu(usize),
 }
 
 /// Says that the job has failed, if this thread is a PE of one and is unwinding: before something waits that the others may
@@ -30,8 +40,11 @@ pub(crate) fn announce_panic() {
         return;
     }
     let job = JOB.try_with(|job| job.try_borrow().ok().and_then(|job| job.clone())).ok().flatten();
-    if let Some(transport) = job {
-        transport.fail(&failed(transport.me(), "it panicked".to_owned()));
+    match job {
+        None => {}
+        Some(Announce::Cpu(transport)) => transport.fail(&failed(transport.me(), "it panicked".to_owned())),
+        #[cfg(feature = "cuda")]
+        Some(Announce::Gpu(me)) => super::nvshmem::fail(me, &failed(me, "it panicked".to_owned())),
     }
 }
 
@@ -142,22 +155,23 @@ pub(super) fn wait_limit() -> Result<Duration, Error> {
 /// What is left of a PE when its function has ended: its result, and what its memory is known by.
 struct Ended<R> {
     result: Result<R, Error>,
-    wire: Option<Box<Wire>>,
+    engine: Option<JobEngine>,
 }
 
 /// Runs `f` as the PE of `ctx`. When this returns, its stream has passed everything.
 pub(super) fn run_pe<S: StreamTag, R>(
     ctx: DeviceContext<S>,
-    wire: Box<Wire>,
-    transport: &Arc<dyn Transport>,
+    engine: JobEngine,
+    announce: Announce,
     f: impl FnOnce(&ShmemContext<S>) -> Result<R, Error>,
-) -> (Result<R, Error>, Box<Wire>) {
-    JOB.with(|job| *job.borrow_mut() = Some(Arc::clone(transport)));
-    let job = ShmemContext::new(ctx, wire);
+) -> (Result<R, Error>, JobEngine) {
+    let me = engine.me();
+    JOB.with(|job| *job.borrow_mut() = Some(announce));
+    let job = ShmemContext::new(ctx, engine);
     let result = match catch_unwind(AssertUnwindSafe(|| f(&job))) {
         Ok(Ok(value)) => job.end().map(|()| value),
         Ok(Err(error)) => Err(error),
-        Err(panic) => Err(failed(transport.me(), panic_text(&*panic))),
+        Err(panic) => Err(failed(me, panic_text(&*panic))),
     };
     if let Err(error) = &result {
         job.give_up(error);
@@ -165,7 +179,7 @@ pub(super) fn run_pe<S: StreamTag, R>(
     // Whatever it reports: a wait on a stream of the CPU device has waited.
     let _ = job.context().stream().synchronize(Operation::Wait);
     JOB.with(|job| *job.borrow_mut() = None);
-    (result, job.into_wire())
+    (result, job.into_engine())
 }
 
 fn launch_local<S, R, F>(tag: S, device: &Device, pes: usize, f: F) -> Result<Vec<R>, Error>
@@ -202,8 +216,8 @@ where
         for (pe, (ctx, wire, transport)) in seats.into_iter().enumerate() {
             let run = move || {
                 let _leave = Leave { job, pe };
-                let (result, wire) = run_pe(ctx, wire, &transport, f);
-                Ended { result, wire: Some(wire) }
+                let (result, engine) = run_pe(ctx, JobEngine::Cpu(wire), Announce::Cpu(transport), f);
+                Ended { result, engine: Some(engine) }
             };
             let started =
                 std::thread::Builder::new().name(format!("PE {pe}")).stack_size(8 << 20).spawn_scoped(threads, run);
@@ -216,10 +230,10 @@ where
         }
         job.watch(limit);
         let end = |(pe, started): (usize, std::io::Result<std::thread::ScopedJoinHandle<'_, Ended<R>>>)| match started {
-            Ok(handle) => {
-                handle.join().unwrap_or_else(|panic| Ended { result: Err(failed(pe, panic_text(&*panic))), wire: None })
-            }
-            Err(error) => Ended { result: Err(Error::Thread(Arc::new(error))), wire: None },
+            Ok(handle) => handle
+                .join()
+                .unwrap_or_else(|panic| Ended { result: Err(failed(pe, panic_text(&*panic))), engine: None }),
+            Err(error) => Ended { result: Err(Error::Thread(Arc::new(error))), engine: None },
         };
         handles.into_iter().map(end).collect()
     });
@@ -227,8 +241,8 @@ where
     // All streams have passed everything, so nothing uses the symmetric memory of any PE any more.
     let mut results = Vec::new();
     let mut first = None;
-    for Ended { result, wire } in ended {
-        drop(wire);
+    for Ended { result, engine } in ended {
+        drop(engine);
         match result {
             Ok(value) => results.push(value),
             // A PE's own error says more than that another one failed.

@@ -280,6 +280,6 @@ impl<S: StreamTag> ShmemContext<S> {
             Error::PeFailed(_) | Error::Diverged(_) => error.clone(),
             error => Error::PeFailed(PeFailure { pe: self.my_pe(), message: error.to_string() }.into()),
         };
-        self.wire().transport().fail(&failure);
+        self.engine_and_stream().0.fail(&failure);
     }
 }

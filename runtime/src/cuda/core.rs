@@ -95,7 +95,7 @@ impl Core {
         self.device
     }
 
-    pub(super) fn raw(&self) -> CUstream {
+    pub(crate) fn raw(&self) -> CUstream {
         self.raw
     }
 
@@ -112,6 +112,46 @@ impl Core {
             }
             taken => taken,
         }
+    }
+
+    /// Copies words to device memory, in the order of the stream.
+    ///
+    /// # Safety
+    /// `dst` is device memory of this stream with room for them.
+    pub(crate) unsafe fn write_words(&self, dst: *mut u8, words: &[u64]) -> Result<(), Error> {
+        let bytes = size_of_val(words);
+        // SAFETY: the caller's duty. Pageable memory has been read when the call returns, and is waited for all the same.
+        let code = self
+            .device
+            .call_copy(|| unsafe { raw::cuMemcpyHtoDAsync_v2(address(dst), words.as_ptr().cast(), bytes, self.raw) });
+        check(Operation::Copy, code)?;
+        self.synchronize(Operation::Copy)
+    }
+
+    /// A copy of `count` words of device memory, in the order of the stream. **Blocks.**
+    ///
+    /// # Safety
+    /// `src` is device memory of this stream that holds as many.
+    pub(crate) unsafe fn read_words(&self, src: *const u8, count: usize) -> Result<Vec<u64>, Error> {
+        let mut words = vec![0u64; count];
+        let (to, from) = (words.as_mut_ptr(), address(src));
+        // SAFETY: the caller's duty; the vector lives until a wait has succeeded (below).
+        let copy = || unsafe { raw::cuMemcpyDtoHAsync_v2(to.cast(), from, count * 8, self.raw) };
+        let copied = check(Operation::Copy, self.device.call_copy(copy)).and(self.synchronize(Operation::Copy));
+        if let Err(error) = copied {
+            std::mem::forget(words); // nobody knows whether the copy is still to come
+            return Err(error);
+        }
+        Ok(words)
+    }
+
+    /// Zeroes device memory, in the order of the stream.
+    ///
+    /// # Safety
+    /// `dst` is device memory of this stream of `bytes` bytes.
+    pub(crate) unsafe fn zero(&self, dst: *mut u8, bytes: usize) -> Result<(), Error> {
+        // SAFETY: the caller's duty.
+        check(Operation::Fill, self.device.call(|| unsafe { raw::cuMemsetD8Async(address(dst), 0, bytes, self.raw) }))
     }
 
     /// # Safety

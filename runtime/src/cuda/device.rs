@@ -17,6 +17,18 @@ use crate::free_list::FreeList;
 
 const OP: Operation = Operation::Create;
 
+/// A context that is the thread's own for a while; it stays on the thread.
+#[must_use = "the context is the thread's own until this is dropped"]
+pub(crate) struct Entered(std::marker::PhantomData<*mut ()>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let mut popped = ptr::null_mut();
+        // SAFETY: the address is valid; the value was made by a push on this thread.
+        let _ = unsafe { raw::cuCtxPopCurrent_v2(&raw mut popped) };
+    }
+}
+
 /// One GPU. There is one value for each, for as long as the process lives: its context is retained and never released,
 /// so that nothing which outlives a stream outlives it.
 pub(crate) struct CudaDevice {
@@ -149,6 +161,13 @@ impl CudaDevice {
 
     pub(super) fn has_pools(&self) -> bool {
         self.pools
+    }
+
+    /// Makes this device's context the thread's own until the value is dropped, for libraries that look for it there.
+    pub(crate) fn enter(&'static self) -> Result<Entered, Error> {
+        // SAFETY: the context is retained for good.
+        check(OP, unsafe { raw::cuCtxPushCurrent_v2(self.context) })?;
+        Ok(Entered(std::marker::PhantomData))
     }
 
     /// A call that needs this device's context. The thread's own context is back in place afterwards.

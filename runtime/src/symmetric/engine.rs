@@ -234,6 +234,7 @@ impl Engine {
         match self {
             // SAFETY: the members live as long as the job.
             Engine::Cpu(wire) => {
+                // SAFETY: the members live as long as the job.
                 run_on_stream(wire, stream, op, |wire| wire.agree(unsafe { call.members.as_ref() }, &call.card))
             }
             #[cfg(feature = "cuda")]
@@ -392,9 +393,9 @@ impl Engine {
             Engine::Cpu(wire) => unsafe {
                 enqueue(wire, stream, Operation::Quiet, move |wire| {
                     if all {
-                        wire.transport().quiet()
+                        wire.transport().quiet();
                     } else {
-                        wire.transport().fence()
+                        wire.transport().fence();
                     }
                     Ok(())
                 })
@@ -508,6 +509,15 @@ impl Engine {
                 engine: "nvshmem",
                 what: "atomic operations on the host",
             }),
+        }
+    }
+
+    /// What is left of an engine on the CPU when its PE has ended.
+    pub(super) fn into_wire(self) -> Option<Box<Wire>> {
+        match self {
+            Engine::Cpu(wire) => Some(wire),
+            #[cfg(feature = "cuda")]
+            Engine::Gpu(_) => None,
         }
     }
 

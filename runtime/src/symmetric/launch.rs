@@ -14,7 +14,7 @@ use super::transport::{Alloc, Transport};
 use super::wire::{BOARD_BYTES, Wire, mail_bytes};
 use crate::block::{Block, Place};
 use crate::context::DeviceContext;
-use crate::device::Device;
+use crate::device::{Device, Kind};
 use crate::error::{Error, Memory, Operation, PeFailure, Setting};
 use crate::stream::not_on_worker;
 use crate::tag::{Dyn, StreamTag};
@@ -28,7 +28,7 @@ thread_local! {
 #[derive(Clone)]
 pub(super) enum Announce {
     Cpu(Arc<dyn Transport>),
-    /// A PE of NVSHMEM, with its number.
+    /// A PE of NVSHMEM, by its number.
     #[cfg(feature = "cuda")]
     Gpu(usize),
 }
@@ -84,7 +84,7 @@ where
     R: Send,
     F: Fn(&ShmemContext) -> Result<R, Error> + Sync,
 {
-    launch_on(Dyn, Device::cpu(), pes, f)
+    start(Dyn, None, pes, f)
 }
 
 /// As [`launch`], with a name for the job's stream and a device: PEs of one process get its like with their share of its
@@ -109,6 +109,16 @@ where
     R: Send,
     F: Fn(&ShmemContext<S>) -> Result<R, Error> + Sync,
 {
+    start(tag, Some(&device), pes, f)
+}
+
+/// Starts a job on PEs with devices like `device`, or such as the engine at hand has.
+fn start<S, R, F>(tag: S, device: Option<&Device>, pes: usize, f: F) -> Result<Vec<R>, Error>
+where
+    S: StreamTag,
+    R: Send,
+    F: Fn(&ShmemContext<S>) -> Result<R, Error> + Sync,
+{
     not_on_worker(Operation::Create)?;
     if JOB.with(|job| job.borrow().is_some()) {
         return Err(refused("this thread is a PE of a job already"));
@@ -116,8 +126,14 @@ where
     if pes == 0 {
         return Err(refused("a job has at least 1 PE"));
     }
-    match engine_of_environment()? {
-        Engine::Local => launch_local(tag, &device, pes, f),
+    let on_cpu = device.is_none_or(|device| matches!(device.kind(), Kind::Cpu(_)));
+    match engine_at_hand(device)? {
+        #[cfg(feature = "cuda")]
+        Chosen::Nvshmem if device.is_none() || !on_cpu => super::nvshmem::launch(tag, pes, f),
+        #[cfg(feature = "cuda")]
+        Chosen::Nvshmem => Err(refused("PEs of the engine `nvshmem` are on GPUs")),
+        _ if !on_cpu => Err(refused("PEs of the engines `local` and `openshmem` are on the CPU device")),
+        Chosen::Local => launch_local(tag, device.unwrap_or(&Device::cpu()), pes, f),
     }
 }
 
@@ -125,19 +141,30 @@ pub(super) fn refused(why: &str) -> Error {
     Error::Job(why.into())
 }
 
-enum Engine {
+/// An engine, by its name.
+enum Chosen {
     Local,
+    #[cfg(feature = "cuda")]
+    Nvshmem,
 }
 
-fn engine_of_environment() -> Result<Engine, Error> {
+/// The engine that `ESCROW_SHMEM` names, or the one that fits how this process was started and what device is wanted.
+fn engine_at_hand(device: Option<&Device>) -> Result<Chosen, Error> {
     const NAME: &str = "ESCROW_SHMEM";
-    match std::env::var(NAME) {
-        Ok(name) if name == "local" => Ok(Engine::Local),
-        Ok(value) => {
-            Err(Error::Setting(Box::new(Setting { name: NAME, value: value.into(), expected: "`local` is expected" })))
-        }
-        Err(_) => Ok(Engine::Local),
+    let expected = if cfg!(feature = "cuda") { "`local` or `nvshmem` is expected" } else { "`local` is expected" };
+    match std::env::var(NAME).as_deref() {
+        Ok("local") => return Ok(Chosen::Local),
+        #[cfg(feature = "cuda")]
+        Ok("nvshmem") => return Ok(Chosen::Nvshmem),
+        Ok(value) => return Err(Error::Setting(Box::new(Setting { name: NAME, value: value.into(), expected }))),
+        Err(_) => {}
     }
+    #[cfg(feature = "cuda")]
+    if super::nvshmem::is_started() || device.is_some_and(|device| device.ordinal().is_some()) {
+        return Ok(Chosen::Nvshmem);
+    }
+    let _ = device;
+    Ok(Chosen::Local)
 }
 
 /// How long a PE waits for the others before it says for whom.
@@ -155,7 +182,7 @@ pub(super) fn wait_limit() -> Result<Duration, Error> {
 /// What is left of a PE when its function has ended: its result, and what its memory is known by.
 struct Ended<R> {
     result: Result<R, Error>,
-    engine: Option<JobEngine>,
+    wire: Option<Box<Wire>>,
 }
 
 /// Runs `f` as the PE of `ctx`. When this returns, its stream has passed everything.
@@ -217,7 +244,7 @@ where
             let run = move || {
                 let _leave = Leave { job, pe };
                 let (result, engine) = run_pe(ctx, JobEngine::Cpu(wire), Announce::Cpu(transport), f);
-                Ended { result, engine: Some(engine) }
+                Ended { result, wire: engine.into_wire() }
             };
             let started =
                 std::thread::Builder::new().name(format!("PE {pe}")).stack_size(8 << 20).spawn_scoped(threads, run);
@@ -230,10 +257,10 @@ where
         }
         job.watch(limit);
         let end = |(pe, started): (usize, std::io::Result<std::thread::ScopedJoinHandle<'_, Ended<R>>>)| match started {
-            Ok(handle) => handle
-                .join()
-                .unwrap_or_else(|panic| Ended { result: Err(failed(pe, panic_text(&*panic))), engine: None }),
-            Err(error) => Ended { result: Err(Error::Thread(Arc::new(error))), engine: None },
+            Ok(handle) => {
+                handle.join().unwrap_or_else(|panic| Ended { result: Err(failed(pe, panic_text(&*panic))), wire: None })
+            }
+            Err(error) => Ended { result: Err(Error::Thread(Arc::new(error))), wire: None },
         };
         handles.into_iter().map(end).collect()
     });
@@ -241,8 +268,8 @@ where
     // All streams have passed everything, so nothing uses the symmetric memory of any PE any more.
     let mut results = Vec::new();
     let mut first = None;
-    for Ended { result, engine } in ended {
-        drop(engine);
+    for Ended { result, wire } in ended {
+        drop(wire);
         match result {
             Ok(value) => results.push(value),
             // A PE's own error says more than that another one failed.

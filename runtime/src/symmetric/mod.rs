@@ -8,8 +8,11 @@ mod card;
 mod context;
 mod engine;
 mod exposed;
+mod heap;
 mod launch;
 mod local;
+#[cfg(feature = "cuda")]
+mod nvshmem;
 mod pe;
 mod phase;
 mod reduction;

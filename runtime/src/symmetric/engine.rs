@@ -500,6 +500,7 @@ impl Engine {
     }
 
     /// The worker's way, for atomics: NVSHMEM has none on the host.
+    #[cfg_attr(not(feature = "cuda"), allow(clippy::unnecessary_wraps))]
     pub(super) fn wire(&self) -> Result<&Wire, Error> {
         match self {
             Engine::Cpu(wire) => Ok(wire),
@@ -513,6 +514,7 @@ impl Engine {
     }
 
     /// What is left of an engine on the CPU when its PE has ended.
+    #[cfg_attr(not(feature = "cuda"), allow(clippy::unnecessary_wraps))]
     pub(super) fn into_wire(self) -> Option<Box<Wire>> {
         match self {
             Engine::Cpu(wire) => Some(wire),

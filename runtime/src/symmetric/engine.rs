@@ -505,11 +505,7 @@ impl Engine {
         match self {
             Engine::Cpu(wire) => Ok(wire),
             #[cfg(feature = "cuda")]
-            Engine::Gpu(_) => Err(Error::Unsupported {
-                op: Operation::Atomic,
-                engine: "nvshmem",
-                what: "atomic operations on the host",
-            }),
+            Engine::Gpu(_) => Err(Error::Unsupported { op: Operation::Atomic, what: "atomic operations on the host" }),
         }
     }
 

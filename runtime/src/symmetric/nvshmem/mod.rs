@@ -93,7 +93,7 @@ impl Gpu {
 
     #[allow(clippy::unused_self)]
     fn unsupported(&self, op: Operation, what: &'static str) -> Error {
-        Error::Unsupported { op, engine: "nvshmem", what }
+        Error::Unsupported { op, what }
     }
 
     /// Tells all PEs `words` and returns what each told, in the order of the stream. **Blocks.**

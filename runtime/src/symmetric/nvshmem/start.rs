@@ -276,7 +276,7 @@ fn start(api: &'static Api, place: &Place, pes: usize) -> Result<Gpu, Error> {
     let status = unsafe { (api.init_status)() };
     if code != 0 || status < raw::IS_INITIALIZED {
         return Err(refused(&format!(
-            "NVSHMEM did not start (code {code}, status {status}); `NVSHMEM_DEBUG=INFO` says more. On one host `NVSHMEM_REMOTE_TRANSPORT=none`, and with several PEs on a GPU `NVSHMEM_DISABLE_NVLS=1`, may help"
+            "NVSHMEM did not start (code {code}, status {status}); `NVSHMEM_DEBUG=INFO` says more. Under `mpirun` set `NVSHMEM_BOOTSTRAP=MPI`. On one host `NVSHMEM_REMOTE_TRANSPORT=none`, and with several PEs on a GPU `NVSHMEM_DISABLE_NVLS=1`, may help"
         )));
     }
     // SAFETY: the library is started.

@@ -107,8 +107,8 @@ pub use shared_device::SharedDeviceBuffer;
 pub use shared_host::SharedHostBuffer;
 pub use span::{DeviceSpan, DeviceSpanMut};
 pub use symmetric::{
-    AtomicElem, Atomics, Exposed, ExposedSpan, Flip, Local, Pe, Reduction, Remote, ShmemBuffer, ShmemContext, Signal,
-    SignalKind, Team, TeamTag,
+    AtomicElem, Atomics, Exposed, ExposedSpan, Flip, KernelPeer, Local, Pe, PeerSpan, Reduction, Remote, ShmemBuffer,
+    ShmemContext, Signal, SignalKind, Team, TeamTag,
 };
 pub use tag::{Dyn, StreamTag};
 pub use wait::{Flight, Recorded};

@@ -509,6 +509,20 @@ impl Engine {
         }
     }
 
+    /// Where this PE reaches `pe`'s copy by loads and stores.
+    ///
+    /// # Safety
+    /// See [`Engine`].
+    pub(super) unsafe fn peer(&self, at: Target, pe: usize) -> Option<*mut u8> {
+        match self {
+            // SAFETY: the caller's duty.
+            Engine::Cpu(wire) => unsafe { wire.transport().peer(at, pe) },
+            // SAFETY: the caller's duty.
+            #[cfg(feature = "cuda")]
+            Engine::Gpu(gpu) => unsafe { gpu.peer(at, pe) },
+        }
+    }
+
     /// What is left of an engine on the CPU when its PE has ended.
     #[cfg_attr(not(feature = "cuda"), allow(clippy::unnecessary_wraps))]
     pub(super) fn into_wire(self) -> Option<Box<Wire>> {
@@ -520,6 +534,7 @@ impl Engine {
     }
 
     /// What a team of the engine's own needs. On all PEs of the parent, in the order of the stream.
+    #[cfg_attr(not(feature = "cuda"), allow(clippy::unnecessary_wraps))]
     pub(super) fn split(&self, stream: &Stream, split: Split) -> Result<(), Error> {
         match self {
             Engine::Cpu(_) => {

@@ -14,6 +14,7 @@ mod local;
 #[cfg(feature = "cuda")]
 mod nvshmem;
 mod pe;
+mod peer;
 mod phase;
 mod reduction;
 mod rma;
@@ -29,6 +30,7 @@ pub use exposed::{Exposed, ExposedSpan, Local, Remote};
 pub(crate) use launch::announce_panic;
 pub use launch::{launch, launch_on};
 pub use pe::Pe;
+pub use peer::{KernelPeer, PeerSpan};
 pub use phase::Flip;
 pub use reduction::{And, Max, Min, Or, Prod, Reduction, Sum, Xor};
 pub use signal::{Add, Cmp, Set, Signal, SignalKind};

@@ -13,7 +13,7 @@ use crate::cpu::spin_until;
 use crate::cpu::sync::lock;
 use crate::error::Error;
 
-mod copy;
+pub(super) mod copy;
 
 /// How long a PE may go on without a call after another one failed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -269,6 +269,11 @@ impl Transport for Local {
 
     fn shares_addresses(&self) -> bool {
         true
+    }
+
+    unsafe fn peer(&self, at: Target, pe: usize) -> Option<*mut u8> {
+        // SAFETY: the caller's duty.
+        Some(unsafe { at.there(pe) })
     }
 
     fn called(&self) {

@@ -349,6 +349,12 @@ impl Gpu {
         unsafe { Gpu::core(stream).zero(word.here(), 8) }
     }
 
+    pub(super) unsafe fn peer(&self, at: Target, pe: usize) -> Option<*mut u8> {
+        // SAFETY: the caller's duty: an address of the heap, and a PE of the job.
+        let there = unsafe { (self.api.ptr)(address(at.here()), pe as c_int) };
+        (!there.is_null()).then_some(there.cast())
+    }
+
     /// Makes NVSHMEM's teams, where it has them. **Blocks.**
     pub(super) fn split(&self, stream: &Stream, split: Split) -> Result<(), Error> {
         const OP: Operation = Operation::Collective;

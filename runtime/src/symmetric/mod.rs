@@ -29,6 +29,8 @@ pub use context::ShmemContext;
 pub use exposed::{Exposed, ExposedSpan, Local, Remote};
 pub(crate) use launch::announce_panic;
 pub use launch::{launch, launch_on};
+#[cfg(feature = "cuda")]
+pub(crate) use nvshmem::job_on_gpu;
 pub use pe::Pe;
 pub use peer::{KernelPeer, PeerSpan};
 pub use phase::Flip;

@@ -23,6 +23,7 @@ mod collective;
 mod raw;
 mod start;
 
+pub(crate) use start::job_on_gpu;
 pub(super) use start::{fail, is_started, launch};
 
 use raw::{Api, Team};

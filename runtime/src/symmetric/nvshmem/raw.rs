@@ -104,6 +104,7 @@ api! {
     init_attr = "nvshmemx_hostlib_init_attr": fn(c_uint, *mut InitAttr) -> c_int;
     finalize = "nvshmemx_hostlib_finalize": fn();
     init_status = "nvshmemx_init_status": fn() -> c_int;
+    cumodule_init = "nvshmemx_cumodule_init": fn(*mut c_void) -> c_int;
     get_uniqueid = "nvshmemx_get_uniqueid": fn(*mut UniqueId) -> c_int;
     set_uniqueid_args = "nvshmemx_set_attr_uniqueid_args": fn(c_int, c_int, *const UniqueId, *mut InitAttr) -> c_int;
     vendor_version = "nvshmemx_vendor_get_version_info": fn(*mut c_int, *mut c_int, *mut c_int);
@@ -133,6 +134,15 @@ api! {
 }
 
 impl Api {
+    /// Tells the library of a module whose kernels call it. 0 if it took it.
+    ///
+    /// # Safety
+    /// The library is started, and `module` is a `CUmodule` of this GPU's context, which is the thread's own.
+    pub(crate) unsafe fn init_module(&self, module: *mut c_void) -> c_int {
+        // SAFETY: the caller's duty.
+        unsafe { (self.cumodule_init)(module) }
+    }
+
     /// The function `nvshmemx_<elem>_<op>_<kind>_on_stream`; `None` if the library has none such.
     pub(crate) fn reduction(&self, elem: &str, op: &str, kind: &str) -> Option<ReduceFn> {
         let name = format!("nvshmemx_{elem}_{op}_{kind}_on_stream\0");

@@ -54,9 +54,17 @@ pub(in crate::symmetric) fn fail(me: usize, error: &Error) {
     unsafe { _exit(1) }
 }
 
+static API: OnceLock<Api> = OnceLock::new();
+/// Whether this process is a PE now.
+static RUNNING: AtomicBool = AtomicBool::new(false);
+
+/// The library, while this process is a PE of a job on GPUs.
+pub(crate) fn job_on_gpu() -> Option<&'static Api> {
+    if RUNNING.load(Ordering::Acquire) { API.get() } else { None }
+}
+
 /// NVSHMEM's host library, loaded once and for good.
 fn api() -> Result<&'static Api, Error> {
-    static API: OnceLock<Api> = OnceLock::new();
     if let Some(api) = API.get() {
         return Ok(api);
     }
@@ -158,10 +166,12 @@ where
         Err(error) => fail_with(me, &error),
     };
     let me = engine.me();
+    RUNNING.store(true, Ordering::Release);
     watch_others();
     let (result, engine) = run_pe(ctx, Engine::Gpu(Box::new(engine)), Announce::Gpu(me), f);
     // An error has ended the process (`run_pe`). What is left is what all PEs do at the end.
     drop(engine);
+    RUNNING.store(false, Ordering::Release);
     // SAFETY: all PEs are at the end of the job (`ShmemContext::end`), and this one's stream has passed everything.
     unsafe { (api.finalize)() };
     drop(entered);

@@ -160,11 +160,13 @@ impl BlockRef {
         BlockRef(NonNull::from(Box::leak(block)))
     }
 
+    #[inline]
     fn block(&self) -> &Block {
         // SAFETY: a `BlockRef` is a count, and the block lives until the last count is gone.
         unsafe { self.0.as_ref() }
     }
 
+    #[inline]
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.block().base
     }
@@ -175,6 +177,7 @@ impl BlockRef {
     }
 
     /// The device whose allocator made the block.
+    #[inline]
     pub(crate) fn device(&self) -> &Device {
         self.block().device.as_ref().expect("a held block has its device")
     }

@@ -59,7 +59,7 @@ macro_rules! checked {
 }
 
 /// Enqueues a copy of `E`s on `ctx`. Both operands' streams are compared first, then the lengths.
-#[inline]
+#[inline(always)] // operands and result stay in registers, and what each call knows of its operands leaves one driver call
 pub(crate) fn enqueue<E, S: StreamTag>(
     ctx: &DeviceContext<S>,
     dst: Candidate<'_>,
@@ -85,7 +85,7 @@ pub(crate) fn enqueue<E, S: StreamTag>(
 }
 
 /// Enqueues a fill of `dst` with `value` on `ctx`.
-#[inline]
+#[inline(always)]
 pub(crate) fn enqueue_fill<E: Copy, S: StreamTag>(ctx: &DeviceContext<S>, dst: Candidate<'_>, value: E) -> Enqueued {
     const OP: Operation = Operation::Fill;
     let dst = checked!(admit(OP, ctx.stream(), dst));

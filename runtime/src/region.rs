@@ -52,25 +52,28 @@ pub(crate) struct Admitted {
 }
 
 /// Compares an operand's stream with the one that the operation runs on: the only way to an operand's address.
-#[inline]
+#[inline(always)]
 pub(crate) fn admit(op: Operation, on: &Arc<Stream>, operand: Candidate<'_>) -> Result<Admitted, Error> {
-    match operand.home {
-        Home::Stream(home) if !Arc::ptr_eq(home, on) => {
-            return Err(if home.device() == on.device() {
-                Error::WrongStream { op }
-            } else {
-                Error::WrongDevice { op }
-            });
-        }
-        Home::HostOf(Some(device)) if !device.shares_host_memory_with(on.device()) => {
-            return Err(Error::WrongDevice { op });
-        }
-        Home::Stream(_) | Home::HostOf(_) => {}
+    let is_at_home = match operand.home {
+        Home::Stream(home) => Arc::ptr_eq(home, on),
+        Home::HostOf(device) => device.is_none_or(|device| device.shares_host_memory_with(on.device())),
+    };
+    if !is_at_home {
+        return Err(not_at_home(op, on, operand.home));
     }
     Ok(Admitted { place: operand.place, ptr: operand.ptr.as_ptr(), len: operand.len })
 }
 
+#[cold]
+fn not_at_home(op: Operation, on: &Stream, home: Home<'_>) -> Error {
+    match home {
+        Home::Stream(home) if home.device() == on.device() => Error::WrongStream { op },
+        Home::Stream(_) | Home::HostOf(_) => Error::WrongDevice { op },
+    }
+}
+
 /// Bytes of `len` elements.
+#[inline]
 pub(crate) fn byte_len<T>(len: usize) -> Result<usize, Error> {
     len.checked_mul(size_of::<T>())
         .filter(|&bytes| isize::try_from(bytes).is_ok())
@@ -133,10 +136,12 @@ impl<T, S: StreamTag> Region<T, S> {
         Region { ptr: NonNull::dangling(), len: 0, block: None, ctx }
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
+    #[inline]
     pub(crate) fn context(&self) -> &DeviceContext<S> {
         &self.ctx
     }
@@ -172,12 +177,14 @@ impl<T, S: StreamTag> Region<T, S> {
     }
 
     /// The same memory under another context. Makes no edge between the streams.
+    #[inline]
     pub(crate) fn on<S2: StreamTag>(self, ctx: &DeviceContext<S2>) -> Region<T, S2> {
         let ctx = self.ctx.into_same_or(ctx);
         Region { ptr: self.ptr, len: self.len, block: self.block, ctx }
     }
 
     /// The same bytes as elements of another type of the same layout, such as `T` and `MaybeUninit<T>`.
+    #[inline]
     pub(crate) fn cast<U>(self) -> Region<U, S> {
         const { assert!(size_of::<T>() == size_of::<U>() && align_of::<T>() == align_of::<U>()) };
         Region { ptr: self.ptr.cast(), len: self.len, block: self.block, ctx: self.ctx }
@@ -232,6 +239,7 @@ impl<T, S: StreamTag> Region<T, S> {
     }
 
     /// Gives up the count, for whoever takes it over.
+    #[inline]
     pub(crate) fn into_parts(self) -> (NonNull<T>, usize, Option<BlockRef>, DeviceContext<S>) {
         (self.ptr, self.len, self.block, self.ctx)
     }
@@ -259,11 +267,13 @@ unsafe impl<T: Sync, S: StreamTag> Sync for Region<T, S> {}
 pub(crate) struct Escrowed<T, S: StreamTag>(std::mem::ManuallyDrop<Region<T, S>>);
 
 impl<T, S: StreamTag> Escrowed<T, S> {
+    #[inline]
     pub(crate) fn new(region: Region<T, S>) -> Self {
         Escrowed(std::mem::ManuallyDrop::new(region))
     }
 
     /// The region as it is: the caller now answers for what is pending on it.
+    #[inline]
     pub(crate) fn into_region(self) -> Region<T, S> {
         let mut this = std::mem::ManuallyDrop::new(self);
         // SAFETY: `this` is never dropped or used again, so the region is taken once.
@@ -273,12 +283,14 @@ impl<T, S: StreamTag> Escrowed<T, S> {
 
 impl<T, S: StreamTag> std::ops::Deref for Escrowed<T, S> {
     type Target = Region<T, S>;
+    #[inline]
     fn deref(&self) -> &Region<T, S> {
         &self.0
     }
 }
 
 impl<T, S: StreamTag> Drop for Escrowed<T, S> {
+    #[inline]
     fn drop(&mut self) {
         // SAFETY: the value is not used after its drop.
         let region = unsafe { std::mem::ManuallyDrop::take(&mut self.0) };
@@ -305,6 +317,7 @@ impl<T, S: StreamTag> Clone for Window<'_, T, S> {
 impl<T, S: StreamTag> Copy for Window<'_, T, S> {}
 
 impl<'a, T, S: StreamTag> Window<'a, T, S> {
+    #[inline]
     pub(crate) fn of(region: &'a Region<T, S>) -> Self {
         Window { ptr: region.ptr, len: region.len, ctx: &region.ctx, memory: PhantomData }
     }
@@ -314,10 +327,12 @@ impl<'a, T, S: StreamTag> Window<'a, T, S> {
         Window { ptr, len, ctx, memory: PhantomData }
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
+    #[inline]
     pub(crate) fn context(&self) -> &'a DeviceContext<S> {
         self.ctx
     }

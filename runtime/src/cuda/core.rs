@@ -116,9 +116,9 @@ impl Core {
 
     /// # Safety
     /// As for [`Stream::copy`](crate::stream::Stream::copy).
-    #[inline]
+    #[inline(always)] // as `Stream::copy`
     pub(crate) unsafe fn copy(self: &Arc<Self>, dst: Admitted, src: Admitted, bytes: usize) -> Result<(), Error> {
-        let (to, from) = (dst.ptr, src.ptr);
+        let (to, from, stream) = (dst.ptr, src.ptr, self.raw);
         if (dst.place, src.place) != (Place::Device, Place::Device) || !self.device.has_pools() {
             self.bound_parked();
         }
@@ -128,21 +128,21 @@ impl Core {
             (Place::Device, Place::Device) => {
                 // SAFETY: see above.
                 self.device
-                    .call_copy(|| unsafe { raw::cuMemcpyDtoDAsync_v2(address(to), address(from), bytes, self.raw) })
+                    .call_copy(move || unsafe { raw::cuMemcpyDtoDAsync_v2(address(to), address(from), bytes, stream) })
             }
             (Place::Device, Place::Host) => {
                 // SAFETY: see above.
                 self.device
-                    .call_copy(|| unsafe { raw::cuMemcpyHtoDAsync_v2(address(to), from.cast(), bytes, self.raw) })
+                    .call_copy(move || unsafe { raw::cuMemcpyHtoDAsync_v2(address(to), from.cast(), bytes, stream) })
             }
             (Place::Host, Place::Device) => {
                 // SAFETY: see above.
                 self.device
-                    .call_copy(|| unsafe { raw::cuMemcpyDtoHAsync_v2(to.cast(), address(from), bytes, self.raw) })
+                    .call_copy(move || unsafe { raw::cuMemcpyDtoHAsync_v2(to.cast(), address(from), bytes, stream) })
             }
             (Place::Host, Place::Host) => {
                 // SAFETY: see above.
-                self.device.call_copy(|| unsafe { raw::cuMemcpyAsync(address(to), address(from), bytes, self.raw) })
+                self.device.call_copy(move || unsafe { raw::cuMemcpyAsync(address(to), address(from), bytes, stream) })
             }
             // SAFETY: see above.
             (_, Place::Lent) => return unsafe { stage::upload(self, dst, from, bytes) },
@@ -154,7 +154,7 @@ impl Core {
 
     /// # Safety
     /// As for [`Stream::fill`](crate::stream::Stream::fill).
-    #[inline]
+    #[inline(always)] // one arm is left
     pub(crate) unsafe fn fill<E: Copy>(self: &Arc<Self>, dst: Admitted, value: E) -> Result<(), Error> {
         if dst.place != Place::Device || !self.device.has_pools() {
             self.bound_parked();
@@ -168,19 +168,19 @@ impl Core {
                 // SAFETY: see above.
                 let value = unsafe { std::mem::transmute_copy::<E, u8>(&value) };
                 // SAFETY: see above.
-                self.device.call(|| unsafe { raw::cuMemsetD8Async(to, value, count, stream) })
+                self.device.call(move || unsafe { raw::cuMemsetD8Async(to, value, count, stream) })
             }
             2 if to.is_multiple_of(2) => {
                 // SAFETY: see above.
                 let value = unsafe { std::mem::transmute_copy::<E, u16>(&value) };
                 // SAFETY: see above.
-                self.device.call(|| unsafe { raw::cuMemsetD16Async(to, value, count, stream) })
+                self.device.call(move || unsafe { raw::cuMemsetD16Async(to, value, count, stream) })
             }
             4 if to.is_multiple_of(4) => {
                 // SAFETY: see above.
                 let value = unsafe { std::mem::transmute_copy::<E, u32>(&value) };
                 // SAFETY: see above.
-                self.device.call(|| unsafe { raw::cuMemsetD32Async(to, value, count, stream) })
+                self.device.call(move || unsafe { raw::cuMemsetD32Async(to, value, count, stream) })
             }
             size => {
                 // SAFETY: see above.
@@ -197,17 +197,17 @@ impl Core {
     /// # Safety
     /// `params` are as many pointers as the function has parameters, each to a value of its parameter's type; the memory
     /// that they name is the kernel's to use when the stream comes to it.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn launch(
         &self,
         function: CUfunction,
         launch: &Launch,
         params: *mut *mut c_void,
     ) -> Result<(), Error> {
-        let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
+        let ([gx, gy, gz], [bx, by, bz], shared, stream) = (launch.grid, launch.block, launch.shared, self.raw);
         // SAFETY: this function's contract; the driver copies the parameters before it returns.
-        let code = self.device.call(|| unsafe {
-            raw::cuLaunchKernel(function, gx, gy, gz, bx, by, bz, launch.shared, self.raw, params, ptr::null_mut())
+        let code = self.device.call(move || unsafe {
+            raw::cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, params, ptr::null_mut())
         });
         check(Operation::Launch, code)
     }
@@ -218,21 +218,21 @@ impl Core {
         &self,
         function: &Function,
         kernel: &'static str,
-        launch: &Launch,
+        launch: Launch,
     ) -> Result<(), Error> {
         if launch.cluster != [1; 3] && self.device.capability() < (9, 0) {
             let condition = "this GPU has no clusters: they begin with compute capability 9.0".to_owned();
-            return Err(wrong_geometry(kernel, condition, launch));
+            return Err(wrong_geometry(kernel, condition, &launch));
         }
         if launch.cooperative {
-            let most = function.max_blocks(Operation::Launch, self.device, launch)?;
+            let most = function.max_blocks(Operation::Launch, self.device, &launch)?;
             let blocks: u64 = launch.grid.iter().fold(1, |all, &n| all.saturating_mul(u64::from(n)));
             if blocks > u64::from(most) {
                 let condition = format!(
                     "a cooperative grid of {:?} blocks is more than this GPU runs at the same time: {most} in all",
                     launch.grid
                 );
-                return Err(wrong_geometry(kernel, condition, launch));
+                return Err(wrong_geometry(kernel, condition, &launch));
             }
         }
         Ok(())
@@ -246,7 +246,7 @@ impl Core {
     pub(crate) unsafe fn launch_with_attributes(
         &self,
         function: CUfunction,
-        launch: &Launch,
+        launch: Launch,
         params: *mut *mut c_void,
     ) -> Result<(), Error> {
         const OP: Operation = Operation::Launch;

@@ -1,6 +1,9 @@
 //! Blocks of memory and the counts that keep them.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+#[cfg(feature = "cuda")]
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
@@ -84,8 +87,10 @@ impl Block {
     }
 
     #[allow(clippy::unnecessary_box_returns)] // a block is lent out by its address
+    #[inline(always)] // so that it is made in its place
     pub(crate) fn new(place: Place, base: NonNull<u8>, bytes: usize, storage: Storage) -> Box<Block> {
-        Box::new(Block {
+        let room = room();
+        let block = Block {
             holders: AtomicUsize::new(0),
             handles: AtomicUsize::new(0),
             ends: Mutex::new(Vec::new()),
@@ -95,7 +100,26 @@ impl Block {
             storage,
             place,
             device: None,
-        })
+        };
+        Box::write(room, block)
+    }
+
+    /// Ends the block, and keeps the room it stood in for this thread's next one.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn end(self: Box<Block>) {
+        // SAFETY: the block is dropped once, here: what goes on is room for one.
+        let room = unsafe {
+            let block = Box::into_raw(self);
+            block.drop_in_place();
+            Box::from_raw(block.cast::<MaybeUninit<Block>>())
+        };
+        // A thread whose locals are gone is at its end.
+        let _ = SPARE.try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            if spare.len() < SPARE_BLOCKS {
+                spare.push(room);
+            }
+        });
     }
 
     #[cfg(feature = "cuda")]
@@ -130,6 +154,28 @@ impl Block {
     }
 }
 
+/// Room for a block.
+#[inline]
+#[allow(clippy::unnecessary_box_returns)] // as above
+fn room() -> Box<MaybeUninit<Block>> {
+    #[cfg(feature = "cuda")]
+    if let Ok(Some(room)) = SPARE.try_with(|spare| spare.borrow_mut().pop()) {
+        return room;
+    }
+    Box::new_uninit()
+}
+
+/// What a thread keeps for blocks of memory that the driver frees in stream order: those are made and ended with each
+/// buffer, while others lie on a device's free list in between.
+#[cfg(feature = "cuda")]
+const SPARE_BLOCKS: usize = 32;
+
+#[cfg(feature = "cuda")]
+thread_local! {
+    #[allow(clippy::vec_box)] // a block does not move
+    static SPARE: RefCell<Vec<Box<MaybeUninit<Block>>>> = const { RefCell::new(Vec::new()) };
+}
+
 impl Drop for Block {
     fn drop(&mut self) {
         match &self.storage {
@@ -152,6 +198,7 @@ unsafe impl Sync for BlockRef {}
 
 impl BlockRef {
     /// Makes `block` live, with one count, for a buffer of `used` bytes.
+    #[inline]
     pub(crate) fn new(mut block: Box<Block>, used: usize, device: Device) -> BlockRef {
         block.used = used;
         *block.holders.get_mut() = 1;
@@ -196,14 +243,29 @@ impl BlockRef {
     #[cfg(feature = "cuda")]
     pub(crate) fn into_last(self) -> Option<(Box<Block>, Vec<Event>)> {
         let this = std::mem::ManuallyDrop::new(self);
-        if this.block().holders.fetch_sub(1, Ordering::Release) != 1 {
+        if !this.give_up() {
             return None;
         }
-        fence(Ordering::Acquire);
         // SAFETY: as in `drop`, which does not run.
         let mut block = unsafe { Box::from_raw(this.0.as_ptr()) };
         let ends = std::mem::take(block.ends.get_mut().unwrap_or_else(PoisonError::into_inner));
         Some((block, ends))
+    }
+
+    /// Ends the count, and says whether it was the last one.
+    #[inline]
+    fn give_up(&self) -> bool {
+        let holders = &self.block().holders;
+        // Acquire for the last one, and Release for the others: all uses of the memory happen before it goes to its next
+        // owner. A count of 1 is this one, of which nobody else can make another.
+        if holders.load(Ordering::Acquire) == 1 {
+            return true;
+        }
+        if holders.fetch_sub(1, Ordering::Release) == 1 {
+            fence(Ordering::Acquire);
+            return true;
+        }
+        false
     }
 
     /// Bytes of the block.
@@ -285,9 +347,7 @@ impl Clone for BlockRef {
 
 impl Drop for BlockRef {
     fn drop(&mut self) {
-        // Release, and Acquire for the last one: all uses of the memory happen before it goes to its next owner.
-        if self.block().holders.fetch_sub(1, Ordering::Release) == 1 {
-            fence(Ordering::Acquire);
+        if self.give_up() {
             // SAFETY: the block came from `Box::leak` in `new`, and the count that ended was the last.
             let mut block = unsafe { Box::from_raw(self.0.as_ptr()) };
             block.ends.get_mut().unwrap_or_else(PoisonError::into_inner).clear();

@@ -75,9 +75,10 @@ fn not_at_home(op: Operation, on: &Stream, home: Home<'_>) -> Error {
 /// Bytes of `len` elements.
 #[inline]
 pub(crate) fn byte_len<T>(len: usize) -> Result<usize, Error> {
-    len.checked_mul(size_of::<T>())
-        .filter(|&bytes| isize::try_from(bytes).is_ok())
-        .ok_or(Error::TooLarge { len, elem_size: size_of::<T>() })
+    match len.checked_mul(size_of::<T>()) {
+        Some(bytes) if isize::try_from(bytes).is_ok() => Ok(bytes),
+        _ => Err(Error::TooLarge { len, elem_size: size_of::<T>() }),
+    }
 }
 
 /// `range` as start and end, if it lies in `0..len`.

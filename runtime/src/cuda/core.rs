@@ -99,19 +99,21 @@ impl Core {
         self.raw
     }
 
+    #[inline]
     pub(crate) fn take(&self, place: Place, bytes: usize) -> Result<Box<Block>, Error> {
-        match memory::take(self.device, self.raw, place, bytes) {
-            // What is parked on this stream may be what is missing. Waiting is no worse than the driver, whose own
-            // allocations may wait for the device.
-            Err(error @ Error::OutOfMemory { .. }) => {
-                if self.synchronize(Operation::Create).is_err() {
-                    return Err(error);
-                }
-                self.device.trim();
-                memory::take(self.device, self.raw, place, bytes)
-            }
-            taken => taken,
+        memory::take(self.device, self.raw, place, bytes).or_else(|error| self.take_behind_wait(error, place, bytes))
+    }
+
+    /// What is parked on this stream may be what is missing. Waiting is no worse than the driver, whose own allocations
+    /// may wait for the device.
+    #[cold]
+    #[inline(never)]
+    fn take_behind_wait(&self, error: Error, place: Place, bytes: usize) -> Result<Box<Block>, Error> {
+        if !matches!(error, Error::OutOfMemory { .. }) || self.synchronize(Operation::Create).is_err() {
+            return Err(error);
         }
+        self.device.trim();
+        memory::take(self.device, self.raw, place, bytes)
     }
 
     /// # Safety
@@ -334,19 +336,25 @@ impl Core {
         self.crowded.store(many || parked.marker.is_some(), Ordering::Relaxed);
     }
 
+    #[inline]
     fn free_in_order(&self, block: BlockRef) {
         let Some((block, ends)) = block.into_last() else { return };
-        self.device.free.release(block.capacity());
-        let ordered = ends.iter().all(|end| match end {
+        // Where an end cannot be waited for, the memory leaks.
+        if ends.is_empty() || self.wait_for_ends(&ends) {
+            let (base, stream) = (address(block.base().as_ptr()), self.raw);
+            // SAFETY: the memory is of the device's pool, and nothing uses it behind what is enqueued here.
+            let _ = self.device.call(move || unsafe { raw::cuMemFreeAsync(base, stream) });
+        }
+        block.end();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_for_ends(&self, ends: &[crate::stream::Event]) -> bool {
+        ends.iter().all(|end| match end {
             crate::stream::Event::Cuda(end) => self.wait_for(Operation::Share, end).is_ok(),
             crate::stream::Event::Cpu(_) => true,
-        });
-        // Where an end cannot be waited for, the memory leaks.
-        if ordered {
-            let base = address(block.base().as_ptr());
-            // SAFETY: the memory is of the device's pool, and nothing uses it behind what is enqueued here.
-            let _ = self.device.call(|| unsafe { raw::cuMemFreeAsync(base, self.raw) });
-        }
+        })
     }
 
     /// Keeps what is parked bounded on a stream that nobody waits for: one event behind much, and a look at it later.

@@ -147,6 +147,11 @@ impl CudaDevice {
         self.context
     }
 
+    pub(super) fn raw(&self) -> CUdevice {
+        self.raw
+    }
+
+    #[inline]
     pub(super) fn has_pools(&self) -> bool {
         self.pools
     }

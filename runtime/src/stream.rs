@@ -125,7 +125,7 @@ impl Stream {
     #[inline(always)]
     pub(crate) unsafe fn fill<E: Copy>(&self, dst: Admitted, value: E) -> Result<(), Error> {
         match &self.engine {
-            Engine::Cpu(core) => fill_on_cpu(core, dst, value),
+            Engine::Cpu(core) => fill_on_cpu(core, dst.ptr, dst.len, value),
             // SAFETY: passed on to the caller.
             #[cfg(feature = "cuda")]
             Engine::Cuda(core) => unsafe { core.fill(dst, value) },
@@ -218,9 +218,9 @@ fn copy_on_cpu(core: &cpu::Core, dst: *mut u8, src: *const u8, bytes: usize) -> 
 }
 
 #[inline(never)]
-fn fill_on_cpu<E: Copy>(core: &cpu::Core, dst: Admitted, value: E) -> Result<(), Error> {
+fn fill_on_cpu<E: Copy>(core: &cpu::Core, dst: *mut u8, count: usize, value: E) -> Result<(), Error> {
     let (pattern, size) = (Packed::new(value), size_of::<E>());
-    core.enqueue(Operation::Fill, Op::Fill { dst: dst.ptr, pattern, size, count: dst.len })
+    core.enqueue(Operation::Fill, Op::Fill { dst, pattern, size, count })
 }
 
 impl Drop for Stream {

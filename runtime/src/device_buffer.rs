@@ -428,7 +428,7 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
         T: Init,
     {
         // SAFETY: passed on to the caller.
-        unsafe { copy::enqueue_raw(self.context(), self.operand(), dst, true) }.result
+        unsafe { copy::enqueue_raw(self.context(), self.operand(), dst, true, None) }.result
     }
 
     /// A copy of all elements. Waits for the stream. **Blocks.**
@@ -536,7 +536,7 @@ impl<T: DType, S: StreamTag> DeviceBuffer<T, S> {
     /// the copy.
     pub unsafe fn enqueue_copy_from_ptr(&mut self, src: *const T) -> Result<(), Error> {
         // SAFETY: passed on to the caller.
-        unsafe { copy::enqueue_raw(self.context(), self.operand(), src.cast_mut(), false) }.result
+        unsafe { copy::enqueue_raw(self.context(), self.operand(), src.cast_mut(), false, None) }.result
     }
 
     /// Forgets that the memory was written, so that it can be an `out` argument again.

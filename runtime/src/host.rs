@@ -396,7 +396,7 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
     pub unsafe fn enqueue_copy_to_ptr(self, dst: *mut T) -> Result<InFlight<Self>, Fault<InFlight<Self>>> {
         let flight = self.into_flight();
         // SAFETY: passed on to the caller.
-        let done = unsafe { copy::enqueue_raw(flight.context(), flight.operand(), dst, true) };
+        let done = unsafe { copy::enqueue_raw(flight.context(), flight.operand(), dst, true, None) };
         let value = flight.after(done.asked);
         match done.result {
             Ok(()) => Ok(value),
@@ -427,7 +427,7 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
     pub unsafe fn enqueue_copy_from_ptr(self, src: *const T) -> Result<InFlight<Self>, Fault<InFlight<Self>>> {
         let flight = self.into_flight();
         // SAFETY: passed on to the caller.
-        let done = unsafe { copy::enqueue_raw(flight.context(), flight.operand(), src.cast_mut(), false) };
+        let done = unsafe { copy::enqueue_raw(flight.context(), flight.operand(), src.cast_mut(), false, None) };
         let value = flight.after(done.asked);
         match done.result {
             Ok(()) => Ok(value),

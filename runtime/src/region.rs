@@ -13,6 +13,7 @@ use crate::block::{BlockRef, Place};
 use crate::context::DeviceContext;
 use crate::device::Device;
 use crate::error::{Error, Operation};
+use crate::landing::Landings;
 use crate::stream::Stream;
 use crate::tag::StreamTag;
 
@@ -33,6 +34,21 @@ pub struct Candidate<'a> {
     place: Place,
     ptr: NonNull<u8>,
     len: usize,
+    /// Of memory lent to be written: where its scope notes what it copies there in the end.
+    landings: Option<&'a Landings>,
+}
+
+impl<'a> Candidate<'a> {
+    /// As the destination of a copy that the scope of `landings` waits for.
+    #[inline]
+    pub(crate) fn landing_in(self, landings: &'a Landings) -> Self {
+        Candidate { landings: Some(landings), ..self }
+    }
+
+    #[inline]
+    pub(crate) fn landings(&self) -> Option<&'a Landings> {
+        self.landings
+    }
 }
 
 impl std::fmt::Debug for Candidate<'_> {
@@ -154,7 +170,8 @@ impl<T, S: StreamTag> Region<T, S> {
     /// As an operand that belongs to this region's stream.
     #[inline]
     pub(crate) fn candidate(&self, place: Place) -> Candidate<'_> {
-        Candidate { home: Home::Stream(self.ctx.stream()), place, ptr: self.ptr.cast(), len: self.len }
+        let home = Home::Stream(self.ctx.stream());
+        Candidate { home, place, ptr: self.ptr.cast(), len: self.len, landings: None }
     }
 
     /// As an operand that joins any stream.
@@ -164,7 +181,7 @@ impl<T, S: StreamTag> Region<T, S> {
     #[inline]
     pub(crate) unsafe fn idle_candidate(&self) -> Candidate<'_> {
         let home = Home::HostOf(self.block.as_ref().map(BlockRef::device));
-        Candidate { home, place: Place::Host, ptr: self.ptr.cast(), len: self.len }
+        Candidate { home, place: Place::Host, ptr: self.ptr.cast(), len: self.len, landings: None }
     }
 
     /// The same memory with a count of its own, for read-only sharing.
@@ -340,7 +357,8 @@ impl<'a, T, S: StreamTag> Window<'a, T, S> {
 
     #[inline]
     pub(crate) fn candidate(&self, place: Place) -> Candidate<'a> {
-        Candidate { home: Home::Stream(self.ctx.stream()), place, ptr: self.ptr.cast(), len: self.len }
+        let home = Home::Stream(self.ctx.stream());
+        Candidate { home, place, ptr: self.ptr.cast(), len: self.len, landings: None }
     }
 
     pub(crate) fn slice(self, range: &impl RangeBounds<usize>) -> Result<Self, Error> {

@@ -223,10 +223,11 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
         if dst.len() != self.len() {
             return Err(Error::Length { op: Operation::Copy, dst: dst.len(), src: self.len() });
         }
-        self.context().scope_for(Operation::Copy, |_| {
+        self.context().scope_for(Operation::Copy, |s| {
+            let to = dst.as_mut_ptr();
             // SAFETY: the slice has `len` elements (compared above), borrowed for longer than the scope, which waits
             // before it returns, whatever comes of the copy.
-            unsafe { copy::enqueue_raw(self.context(), self.operand(), dst.as_mut_ptr(), true) }.result
+            unsafe { copy::enqueue_raw(self.context(), self.operand(), to, true, Some(s.landings())) }.result
         })
     }
 
@@ -249,10 +250,11 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
         T: Init,
     {
         let mut values = Vec::<T>::with_capacity(self.len());
-        self.context().scope_for(Operation::Copy, |_| {
+        self.context().scope_for(Operation::Copy, |s| {
+            let to = values.as_mut_ptr();
             // SAFETY: the vector has room for `len` elements and lies outside of the scope, which waits before it
             // returns, whatever comes of the copy.
-            unsafe { copy::enqueue_raw(self.context(), self.operand(), values.as_mut_ptr(), true) }.result
+            unsafe { copy::enqueue_raw(self.context(), self.operand(), to, true, Some(s.landings())) }.result
         })?;
         // SAFETY: the scope returned `Ok`, so the copy has written `len` elements, which the buffer had (`Init`).
         unsafe { values.set_len(self.len()) };

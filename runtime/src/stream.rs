@@ -8,6 +8,7 @@ use crate::cpu::{self, is_worker};
 use crate::cuda;
 use crate::device::{Device, Kind};
 use crate::error::{Error, Operation};
+use crate::landing::Landings;
 use crate::op::{CpuLaunch, Op, Packed};
 use crate::region::Admitted;
 
@@ -64,14 +65,22 @@ impl Stream {
     ///
     /// # Safety
     /// Both operands were admitted to this stream and have `bytes` bytes, do not overlap, and stay valid and are used by
-    /// nobody else as the copy demands until the stream has passed it.
+    /// nobody else as the copy demands until the stream has passed it, and a lent destination until `landings` have ended.
     #[inline(always)] // so that what a caller knows of its operands is known here: one driver call is left
-    pub(crate) unsafe fn copy(&self, dst: Admitted, src: Admitted, bytes: usize) -> Result<(), Error> {
+    pub(crate) unsafe fn copy(
+        &self,
+        dst: Admitted,
+        src: Admitted,
+        bytes: usize,
+        landings: Option<&Landings>,
+    ) -> Result<(), Error> {
+        #[cfg(not(feature = "cuda"))]
+        let _ = landings;
         match &self.engine {
             Engine::Cpu(core) => copy_on_cpu(core, dst.ptr, src.ptr, bytes),
             // SAFETY: passed on to the caller.
             #[cfg(feature = "cuda")]
-            Engine::Cuda(core) => unsafe { core.copy(dst, src, bytes) },
+            Engine::Cuda(core) => unsafe { core.copy(dst, src, bytes, landings) },
         }
     }
 

@@ -1,6 +1,8 @@
 //! What the fake driver tells about itself. It is looked for while the program runs, since a real driver has none of it.
 
+use std::env;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::process::Command;
 use std::ptr;
 
 unsafe extern "C" {
@@ -63,4 +65,32 @@ pub fn log(f: impl FnOnce()) -> Vec<String> {
     set(0);
     text.truncate(len);
     String::from_utf8(text).expect("text").lines().map(str::to_owned).collect()
+}
+
+/// Runs one test of the calling program in a process of its own, with the fake driver told to be otherwise. `None` where
+/// that is done, or not possible; `Some` in that process.
+///
+/// # Panics
+/// If that process fails.
+#[must_use]
+#[track_caller]
+pub fn alone(test: &str, settings: &[(&str, &str)]) -> Option<()> {
+    if env::var_os("ESCROW_CUDA_ALONE").is_some() {
+        return Some(());
+    }
+    if crate::gpu().is_some() && is_here() {
+        let child = Command::new(env::current_exe().expect("this program"))
+            .args([test, "--exact", "--nocapture"])
+            .env("ESCROW_CUDA_ALONE", "1")
+            // As a real driver is, but for what the test sets.
+            .env_remove("FAKE_CUDA_POOLS")
+            .env_remove("FAKE_CUDA_STRICT")
+            .env_remove("FAKE_CUDA_DELAY")
+            .envs(settings.iter().copied())
+            .output()
+            .expect("this program starts");
+        let (said, wrong) = (String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
+        assert!(child.status.success(), "{settings:?}: {said}{wrong}");
+    }
+    None
 }

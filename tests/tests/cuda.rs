@@ -289,35 +289,14 @@ fn every_call_fails_in_turn() {
     }
 }
 
-/// Runs one test of this file in a process of its own, with the fake driver told to be otherwise; `None` where that is not
-/// possible, or in that process.
-fn alone(test: &str, settings: &[(&str, &str)]) -> Option<()> {
-    if env::var_os("ESCROW_CUDA_ALONE").is_some() {
-        return Some(());
-    }
-    if gpu().is_some() && fake::is_here() {
-        let child = Command::new(env::current_exe().expect("this program"))
-            .args([test, "--exact", "--nocapture"])
-            .env("ESCROW_CUDA_ALONE", "1")
-            // As a real driver is, but for what the test sets.
-            .env_remove("FAKE_CUDA_POOLS")
-            .env_remove("FAKE_CUDA_STRICT")
-            .env_remove("FAKE_CUDA_DELAY")
-            .envs(settings.iter().copied())
-            .output()
-            .expect("this program starts");
-        assert!(child.status.success(), "{settings:?}: {}", String::from_utf8_lossy(&child.stderr));
-    }
-    None
-}
-
 /// A driver call that failed may have enqueued its work all the same, so what comes back is waited for.
 ///
 /// Broken on purpose: `Enqueued::new` with `asked: result.is_ok()` makes this fail.
 #[test]
 fn what_a_failed_driver_call_hands_back_is_waited_for() -> Result<(), Error> {
     let faults = "cuMemcpyDtoHAsync_v2:1:700:after,cuMemcpyAsync:3:1";
-    let Some(()) = alone("what_a_failed_driver_call_hands_back_is_waited_for", &[("FAKE_CUDA_FAIL", faults)]) else {
+    let Some(()) = fake::alone("what_a_failed_driver_call_hands_back_is_waited_for", &[("FAKE_CUDA_FAIL", faults)])
+    else {
         return Ok(());
     };
     let Some(ctx) = context() else { return Ok(()) };
@@ -343,7 +322,7 @@ fn what_a_failed_driver_call_hands_back_is_waited_for() -> Result<(), Error> {
 /// A shared buffer keeps one end for each stream that read it, however many handles there were.
 #[test]
 fn a_buffer_that_is_shared_for_long_collects_nothing() -> Result<(), Error> {
-    let Some(()) = alone("a_buffer_that_is_shared_for_long_collects_nothing", &[]) else { return Ok(()) };
+    let Some(()) = fake::alone("a_buffer_that_is_shared_for_long_collects_nothing", &[]) else { return Ok(()) };
     let Some(ctx) = context() else { return Ok(()) };
     let other = ctx.fork()?;
     let shared = ctx.enqueue_create_buffer_zeroed::<u32>(64)?.into_shared()?;
@@ -362,7 +341,7 @@ fn a_buffer_that_is_shared_for_long_collects_nothing() -> Result<(), Error> {
 #[test]
 fn parked_memory_is_found_when_there_is_no_other() -> Result<(), Error> {
     let settings = [("FAKE_CUDA_POOLS", "0"), ("FAKE_CUDA_MEMORY", "100000000")];
-    let Some(()) = alone("parked_memory_is_found_when_there_is_no_other", &settings) else { return Ok(()) };
+    let Some(()) = fake::alone("parked_memory_is_found_when_there_is_no_other", &settings) else { return Ok(()) };
     let Some(ctx) = context() else { return Ok(()) };
     for i in 0..30 {
         drop(ctx.enqueue_create_buffer::<u8>(10_000_000)?.enqueue_fill(i)?);

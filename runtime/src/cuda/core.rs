@@ -15,6 +15,7 @@ use super::{check, fill, stage};
 use crate::block::{Block, BlockRef, Place, Storage};
 use crate::error::{Error, Operation};
 use crate::kernel::{Launch, wrong_geometry};
+use crate::landing::Landings;
 use crate::region::Admitted;
 
 /// Parked on a stream that nobody waits for, this much makes it look by itself what has been passed.
@@ -119,7 +120,13 @@ impl Core {
     /// # Safety
     /// As for [`Stream::copy`](crate::stream::Stream::copy).
     #[inline(always)] // as `Stream::copy`
-    pub(crate) unsafe fn copy(self: &Arc<Self>, dst: Admitted, src: Admitted, bytes: usize) -> Result<(), Error> {
+    pub(crate) unsafe fn copy(
+        self: &Arc<Self>,
+        dst: Admitted,
+        src: Admitted,
+        bytes: usize,
+        landings: Option<&Landings>,
+    ) -> Result<(), Error> {
         let (to, from, stream) = (dst.ptr, src.ptr, self.raw);
         if (dst.place, src.place) != (Place::Device, Place::Device) || !self.device.has_pools() {
             self.bound_parked();
@@ -149,7 +156,7 @@ impl Core {
             // SAFETY: see above.
             (_, Place::Lent) => return unsafe { stage::upload(self, dst, from, bytes) },
             // SAFETY: see above.
-            (Place::Lent, _) => return unsafe { stage::download(self, to, src, bytes) },
+            (Place::Lent, _) => return unsafe { stage::download(self, to, src, bytes, landings) },
         };
         check(Operation::Copy, code)
     }

@@ -45,6 +45,16 @@ pub fn live_allocations() -> usize {
     count()
 }
 
+/// Makes the `nth` call of a driver function from now on answer `code` instead of doing its work; nothing on a real driver.
+pub fn fail(name: &str, nth: u64, code: i32) {
+    let Some(found) = find(c"fake_cuda_set_fail") else { return };
+    // SAFETY: the fake driver exports this function with this signature.
+    let set = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_char, u64, c_int)>(found) };
+    let name = CString::new(name).expect("a name without a zero");
+    // SAFETY: the name ends in a zero.
+    unsafe { set(name.as_ptr(), nth, code) };
+}
+
 /// The driver calls that `f` makes, a line each; none on a real driver.
 pub fn log(f: impl FnOnce()) -> Vec<String> {
     let (Some(set), Some(get)) = (find(c"fake_cuda_set_log"), find(c"fake_cuda_log")) else { return Vec::new() };

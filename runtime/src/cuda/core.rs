@@ -21,6 +21,8 @@ use crate::region::Admitted;
 /// Parked on a stream that nobody waits for, this much makes it look by itself what has been passed.
 const MANY_ENTRIES: usize = 1024;
 const MANY_BYTES: usize = 64 << 20;
+/// Blocks taken out under one lock.
+const BATCH: usize = 16;
 
 /// One stream: its handle, and what waits for it.
 pub(crate) struct Core {
@@ -308,19 +310,27 @@ impl Core {
         parked.first + parked.blocks.len() as u64
     }
 
-    /// Drops what was parked before number `covers`, which the stream has passed.
+    /// Drops what was parked before number `covers`, which the stream has passed, outside of the lock that a drop takes.
     pub(super) fn release(&self, covers: u64) {
-        let passed: Vec<BlockRef> = {
-            let mut parked = lock(&self.parked);
-            let count = usize::try_from(covers.saturating_sub(parked.first)).unwrap_or(usize::MAX);
-            let count = count.min(parked.blocks.len());
-            let passed: Vec<_> = parked.blocks.drain(..count).collect();
-            parked.first += count as u64;
-            parked.bytes -= passed.iter().map(BlockRef::capacity).sum::<usize>();
-            self.note_crowd(&parked);
-            passed
-        };
-        drop(passed);
+        loop {
+            let mut batch: [Option<BlockRef>; BATCH] = [const { None }; BATCH];
+            let mut taken = 0;
+            {
+                let mut parked = lock(&self.parked);
+                while taken < BATCH && parked.first < covers {
+                    let Some(block) = parked.blocks.pop_front() else { break };
+                    parked.first += 1;
+                    parked.bytes -= block.capacity();
+                    batch[taken] = Some(block);
+                    taken += 1;
+                }
+                self.note_crowd(&parked);
+            }
+            drop(batch);
+            if taken < BATCH {
+                return;
+            }
+        }
     }
 
     /// Keeps `block` until the stream has passed what is enqueued; pool memory is freed in stream order instead.

@@ -28,7 +28,7 @@ struct Staging<'a> {
 
 impl Staging<'_> {
     fn new(core: &Arc<Core>) -> Staging<'_> {
-        Staging { core, busy: VecDeque::with_capacity(BLOCKS) }
+        Staging { core, busy: VecDeque::new() }
     }
 
     /// A block that nothing uses.

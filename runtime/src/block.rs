@@ -104,15 +104,18 @@ impl Block {
         Box::write(room, block)
     }
 
-    /// Ends the block, and keeps the room it stood in for this thread's next one.
+    /// Ends a block of memory that does not go back through it, and keeps the room it stood in for this thread's next one.
     #[cfg(feature = "cuda")]
-    pub(crate) fn end(self: Box<Block>) {
-        // SAFETY: the block is dropped once, here: what goes on is room for one.
-        let room = unsafe {
-            let block = Box::into_raw(self);
-            block.drop_in_place();
-            Box::from_raw(block.cast::<MaybeUninit<Block>>())
-        };
+    #[inline]
+    pub(crate) fn end(mut self: Box<Block>) {
+        debug_assert!(matches!(self.storage, Storage::Driver(crate::cuda::Allocation::Pool)));
+        // What is left has nothing to drop.
+        self.device = None;
+        if self.ends().capacity() > 0 {
+            *self.ends() = Vec::new();
+        }
+        // SAFETY: room for a block asks for nothing of what is in it.
+        let room = unsafe { Box::from_raw(Box::into_raw(self).cast::<MaybeUninit<Block>>()) };
         // A thread whose locals are gone is at its end.
         let _ = SPARE.try_with(|spare| {
             let mut spare = spare.borrow_mut();
@@ -123,8 +126,15 @@ impl Block {
     }
 
     #[cfg(feature = "cuda")]
+    #[inline]
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.base
+    }
+
+    /// The ends of the reads that dropped handles left pending.
+    #[inline]
+    pub(crate) fn ends(&mut self) -> &mut Vec<Event> {
+        self.ends.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -239,17 +249,16 @@ impl BlockRef {
         self.block().holders.load(Ordering::Acquire)
     }
 
-    /// Ends this count; the block itself if it was the last, with the ends of the reads that its handles left.
+    /// Ends this count; the block itself if it was the last.
     #[cfg(feature = "cuda")]
-    pub(crate) fn into_last(self) -> Option<(Box<Block>, Vec<Event>)> {
+    #[inline]
+    pub(crate) fn into_last(self) -> Option<Box<Block>> {
         let this = std::mem::ManuallyDrop::new(self);
         if !this.give_up() {
             return None;
         }
         // SAFETY: as in `drop`, which does not run.
-        let mut block = unsafe { Box::from_raw(this.0.as_ptr()) };
-        let ends = std::mem::take(block.ends.get_mut().unwrap_or_else(PoisonError::into_inner));
-        Some((block, ends))
+        Some(unsafe { Box::from_raw(this.0.as_ptr()) })
     }
 
     /// Ends the count, and says whether it was the last one.
@@ -350,7 +359,7 @@ impl Drop for BlockRef {
         if self.give_up() {
             // SAFETY: the block came from `Box::leak` in `new`, and the count that ended was the last.
             let mut block = unsafe { Box::from_raw(self.0.as_ptr()) };
-            block.ends.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+            block.ends().clear();
             if let Some(device) = block.device.take() {
                 device.give_back(block);
             }

@@ -145,8 +145,10 @@ impl<T, S: StreamTag> Region<T, S> {
         if bytes == 0 {
             return Ok(Region::empty(ctx.clone()));
         }
+        // Counted first: behind the allocation the processor would wait for what that has just written.
+        let ctx = ctx.clone();
         let block = ctx.stream().allocate(place, bytes)?;
-        Ok(Region { ptr: block.base().cast(), len, block: Some(block), ctx: ctx.clone() })
+        Ok(Region { ptr: block.base().cast(), len, block: Some(block), ctx })
     }
 
     pub(crate) fn empty(ctx: DeviceContext<S>) -> Self {

@@ -355,9 +355,9 @@ impl Core {
 
     #[inline]
     fn free_in_order(&self, block: BlockRef) {
-        let Some((block, ends)) = block.into_last() else { return };
+        let Some(mut block) = block.into_last() else { return };
         // Where an end cannot be waited for, the memory leaks.
-        if ends.is_empty() || self.wait_for_ends(&ends) {
+        if block.ends().is_empty() || self.wait_for_ends(block.ends()) {
             let (base, stream) = (address(block.base().as_ptr()), self.raw);
             // SAFETY: the memory is of the device's pool, and nothing uses it behind what is enqueued here.
             let _ = self.device.call(move || unsafe { raw::cuMemFreeAsync(base, stream) });

@@ -228,7 +228,8 @@ pub enum Error {
         place: Memory,
         /// Bytes asked for.
         asked: usize,
-        /// Bytes in live buffers, and in dropped ones that a stream has not passed yet.
+        /// Bytes in live buffers, and in dropped ones that a stream has not passed yet; of a GPU's memory all that is in use
+        /// of the driver's pool.
         held: usize,
     },
     /// The call came from a kernel body. A worker that waits for itself would never return.

@@ -36,6 +36,7 @@ mod free_list;
 mod handoff;
 mod host;
 mod kernel;
+mod landing;
 mod op;
 mod operand;
 mod parking;

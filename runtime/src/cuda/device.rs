@@ -159,6 +159,11 @@ impl CudaDevice {
         self.context
     }
 
+    pub(super) fn raw(&self) -> CUdevice {
+        self.raw
+    }
+
+    #[inline]
     pub(super) fn has_pools(&self) -> bool {
         self.pools
     }
@@ -185,19 +190,29 @@ impl CudaDevice {
     }
 
     /// A call with an explicit stream or event. Drivers take these without a context; one that answers 201 is asked again
-    /// with it.
-    #[inline]
+    /// with it. A closure that holds its values by itself (`move`) costs nothing where the first answer is 0.
+    #[inline(always)]
     pub(super) fn call(&self, call: impl Fn() -> Code) -> Code {
         let code = call();
-        if code == raw::INVALID_CONTEXT { self.within(call) } else { code }
+        if code == 0 { code } else { self.ask_again(code, code == raw::INVALID_CONTEXT, call) }
     }
 
     /// A copy. Of pool memory a driver answers 1 while another device's context is current; it has enqueued nothing then,
     /// and a copy that were enqueued twice on one stream would change nothing.
-    #[inline]
+    #[inline(always)]
     pub(super) fn call_copy(&self, call: impl Fn() -> Code) -> Code {
         let code = call();
-        if code == raw::INVALID_CONTEXT || code == raw::INVALID_VALUE { self.within(call) } else { code }
+        if code == 0 {
+            code
+        } else {
+            self.ask_again(code, code == raw::INVALID_CONTEXT || code == raw::INVALID_VALUE, call)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask_again(&self, code: Code, asks: bool, call: impl Fn() -> Code) -> Code {
+        if asks { self.within(call) } else { code }
     }
 
     /// An event for one use.

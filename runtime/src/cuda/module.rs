@@ -220,13 +220,14 @@ impl Function {
         let [x, y, z] = launch.block;
         // A block has at most 1024 threads (`Launch::threads`).
         if x * y * z > self.threads || launch.shared > self.shared {
-            return Err(self.refuse(kernel, launch));
+            return Err(self.refuse(kernel, *launch));
         }
         Ok(self.raw)
     }
 
     #[cold]
-    fn refuse(&self, kernel: &'static str, launch: &Launch) -> Error {
+    #[inline(never)]
+    fn refuse(&self, kernel: &'static str, launch: Launch) -> Error {
         let condition = if launch.shared > self.shared {
             format!(
                 "{} bytes of dynamic shared memory are more than this GPU has for it: {}",
@@ -235,7 +236,7 @@ impl Function {
         } else {
             format!("a block of {:?} threads is more than its registers admit: {}", launch.block, self.threads)
         };
-        wrong_geometry(kernel, condition, launch)
+        wrong_geometry(kernel, condition, &launch)
     }
 }
 

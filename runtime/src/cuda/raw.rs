@@ -73,6 +73,8 @@ unsafe extern "C" {
     pub(crate) fn cuPointerGetAttribute(value: *mut c_void, attribute: c_int, ptr: CUdeviceptr) -> Code;
     pub(crate) fn cuDeviceGetDefaultMemPool(pool: *mut CUmemoryPool, device: CUdevice) -> Code;
     pub(crate) fn cuMemPoolTrimTo(pool: CUmemoryPool, keep: usize) -> Code;
+    pub(crate) fn cuMemPoolGetAttribute(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void)
+    -> Code;
     pub(crate) fn cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void)
     -> Code;
 

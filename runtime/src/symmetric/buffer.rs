@@ -250,7 +250,7 @@ impl<'job, T, S: StreamTag> ShmemBuffer<'job, T, S> {
         T: Init,
     {
         // SAFETY: passed on to the caller.
-        unsafe { copy::enqueue_raw(self.context(), self.operand(), dst, true) }.result
+        unsafe { copy::enqueue_raw(self.context(), self.operand(), dst, true, None) }.result
     }
 
     /// A copy of all elements. Waits for the stream. **Blocks.**
@@ -351,7 +351,7 @@ impl<'job, T: DType, S: StreamTag> ShmemBuffer<'job, T, S> {
     /// `src` is valid for reads of `len` elements, and is not written until a wait has covered the copy.
     pub unsafe fn enqueue_copy_from_ptr(&mut self, src: *const T) -> Result<(), Error> {
         // SAFETY: passed on to the caller.
-        unsafe { copy::enqueue_raw(self.context(), self.operand(), src.cast_mut(), false) }.result
+        unsafe { copy::enqueue_raw(self.context(), self.operand(), src.cast_mut(), false, None) }.result
     }
 
     /// The buffer as memory that is still to be written, for kernels that write all of it as `out`.

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use escrow::shmem::{self, Add, Cmp, Max, Set, Sum};
-use escrow::{Device, Error, ShmemContext};
+use escrow::{Device, Error, Launch, PeerSpan, ShmemContext};
 
 escrow::teams! { Even, Row, Column }
 
@@ -191,6 +191,52 @@ fn pe_everything() {
 #[test]
 fn everything() {
     succeeds("pe_everything");
+}
+
+#[escrow::kernels(struct Ring, image)]
+// SAFETY: the image is that of `tests/nvshmem/ring.cu`. `store`'s thread `i` writes `there[i]`, for `i < n`; `ring` is for its
+// callers to launch well.
+unsafe extern "kernel" {
+    /// # Safety
+    /// At least `n` threads, `n` elements in both, and `to` is a PE of the job.
+    unsafe fn ring(mine: &[f32], inbox: PeerSpan<'_, f32>, n: u32, to: i32);
+    #[launch(cover(mine))]
+    #[requires(mine.len() == there.len())]
+    safe fn store(mine: &[f32], there: PeerSpan<'_, f32>, #[len_of(mine)] n: u32);
+}
+
+#[test]
+#[ignore = "a process that another test starts"]
+fn pe_rings() {
+    let image = std::fs::read(std::env::var_os("ESCROW_TEST_RING_CUBIN").unwrap()).unwrap();
+    let done = shmem::launch(pes(), |job| {
+        // SAFETY: the image is whole, and has what is declared.
+        let kernels = unsafe { Ring::load_image(job.context().device(), &image) }?;
+        let mine = job.create_buffer::<f32>(1000)?.enqueue_fill(job.my_pe() as f32 + 1.0)?;
+        let open = job.barrier_all(job.create_buffer_zeroed::<f32>(1000)?)?;
+        let inbox = job.peer(&open, job.me())?.expect("this PE's own copy");
+        let (launch, to) = (Launch::new(4, 256), job.next().rank() as i32);
+        // SAFETY: 1024 threads for 1000 elements, and a PE of the job.
+        unsafe { kernels.ring(job.context(), launch, &mine, inbox, 1000, to) }?;
+        let inbox = job.barrier_all(open)?;
+        assert_eq!(inbox.to_vec()?, [job.previous().rank() as f32 + 1.0; 1000]);
+        let open = job.barrier_all(inbox)?;
+        let there = job.peer(&open, job.next())?.expect("PEs of one host");
+        kernels.store(job.context(), &mine, there)?;
+        let inbox = job.barrier_all(open)?;
+        assert_eq!(inbox.to_vec()?, [2.0 * (job.previous().rank() as f32 + 1.0); 1000]);
+        Ok(())
+    });
+    done.unwrap();
+}
+
+#[test]
+fn kernels_call_nvshmem_and_write_other_pes_memory() {
+    if std::env::var_os("ESCROW_TEST_RING_CUBIN").is_none() {
+        eprintln!("skipped: `ESCROW_TEST_RING_CUBIN` does not name the kernels of `tests/nvshmem/ring.cu`");
+        return;
+    }
+    succeeds("pe_rings");
 }
 
 #[test]

@@ -115,8 +115,8 @@ impl<S: StreamTag> Atomics<'_, S> {
         pe: Pe<'_>,
     ) -> Result<(), Error> {
         let at = self.target::<T, D>(dst, index)?;
-        let what =
-            Atomic { at, wide: size_of::<T>() == 8, rmw, operand: value.to_bits(), compare: 0, pe: pe.world as usize };
+        let (wide, operand, pe) = (size_of::<T>() == 8, value.to_bits(), pe.world as usize);
+        let what = Atomic { at, wide, rmw, operand, compare: 0, fetches: false, pe };
         // SAFETY: the element lies in an allocation that this PE has not dropped, aligned for its type.
         unsafe {
             self.job.remote(OP, move |wire| {
@@ -136,7 +136,8 @@ impl<S: StreamTag> Atomics<'_, S> {
     ) -> Result<T, Error> {
         let at = self.target::<T, D>(dst, index)?;
         let (operand, compare) = (value.to_bits(), compare.to_bits());
-        let what = Atomic { at, wide: size_of::<T>() == 8, rmw, operand, compare, pe: pe.world as usize };
+        let (wide, pe) = (size_of::<T>() == 8, pe.world as usize);
+        let what = Atomic { at, wide, rmw, operand, compare, fetches: true, pe };
         let (wire, stream) = (self.job.wire(), self.job.context().stream());
         // SAFETY: as for `enqueue`.
         engine::run_on_stream(wire, stream, OP, |wire| Ok(T::from_bits(unsafe { wire.transport().atomic(what) })))

@@ -96,9 +96,9 @@ impl<S: StreamTag> ShmemContext<S> {
         unsafe { engine::agree(&self.wire, self.ctx.stream(), op, &self.world, card) }
     }
 
-    /// The last call of the job: all PEs are here. **Blocks.**
-    pub(super) fn end(&self) -> Result<(), Error> {
-        let card = Card::new(Kind::End, 0, [0; 3], 0);
+    /// The last call of the job: all PEs are here, and all have failed or none. **Blocks.**
+    pub(super) fn end(&self, failed: bool) -> Result<(), Error> {
+        let card = if failed { Card::failed_end() } else { Card::new(Kind::End, 0, [0; 3], 0) };
         engine::run_on_stream(&self.wire, self.ctx.stream(), Operation::Barrier, |wire| wire.agree(&self.world, &card))
     }
 

@@ -20,7 +20,7 @@ use crate::tag::{Dyn, StreamTag};
 
 thread_local! {
     /// The job that this thread is a PE of.
-    static JOB: RefCell<Option<Arc<dyn Transport>>> = const { RefCell::new(None) };
+    pub(super) static JOB: RefCell<Option<Arc<dyn Transport>>> = const { RefCell::new(None) };
 }
 
 /// Says that the job has failed, if this thread is a PE of one and is unwinding: before something waits that the others may
@@ -35,12 +35,12 @@ pub(crate) fn announce_panic() {
     }
 }
 
-fn failed(pe: usize, message: String) -> Error {
+pub(super) fn failed(pe: usize, message: String) -> Error {
     Error::PeFailed(PeFailure { pe, message }.into())
 }
 
 /// What a panic said.
-fn panic_text(payload: &(dyn Any + Send)) -> String {
+pub(super) fn panic_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
     format!("it panicked: {}", text.unwrap_or_else(|| "without a text".to_owned()))
@@ -105,6 +105,8 @@ where
     }
     match engine_of_environment()? {
         Engine::Local => launch_local(tag, &device, pes, f),
+        #[cfg(unix)]
+        Engine::OpenShmem => super::openshmem::launch(tag, &device, pes, f),
     }
 }
 
@@ -114,15 +116,22 @@ pub(super) fn refused(why: &str) -> Error {
 
 enum Engine {
     Local,
+    #[cfg(unix)]
+    OpenShmem,
 }
 
 fn engine_of_environment() -> Result<Engine, Error> {
     const NAME: &str = "ESCROW_SHMEM";
     match std::env::var(NAME) {
         Ok(name) if name == "local" => Ok(Engine::Local),
+        #[cfg(unix)]
+        Ok(name) if name == "openshmem" => Ok(Engine::OpenShmem),
         Ok(value) => {
-            Err(Error::Setting(Box::new(Setting { name: NAME, value: value.into(), expected: "`local` is expected" })))
+            let expected = if cfg!(unix) { "`local` or `openshmem` is expected" } else { "`local` is expected" };
+            Err(Error::Setting(Box::new(Setting { name: NAME, value: value.into(), expected })))
         }
+        #[cfg(unix)]
+        Err(_) if super::openshmem::world_size()?.is_some() => Ok(Engine::OpenShmem),
         Err(_) => Ok(Engine::Local),
     }
 }
@@ -155,7 +164,7 @@ pub(super) fn run_pe<S: StreamTag, R>(
     JOB.with(|job| *job.borrow_mut() = Some(Arc::clone(transport)));
     let job = ShmemContext::new(ctx, wire);
     let result = match catch_unwind(AssertUnwindSafe(|| f(&job))) {
-        Ok(Ok(value)) => job.end().map(|()| value),
+        Ok(Ok(value)) => job.end(false).map(|()| value),
         Ok(Err(error)) => Err(error),
         Err(panic) => Err(failed(transport.me(), panic_text(&*panic))),
     };

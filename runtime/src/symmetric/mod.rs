@@ -10,6 +10,8 @@ mod engine;
 mod exposed;
 mod launch;
 mod local;
+#[cfg(unix)]
+mod openshmem;
 mod pe;
 mod phase;
 mod reduction;

@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 
-use escrow::{Bool8, DType, Error, F8E5M2, ShmemContext, shmem};
+use escrow::{Bool8, DType, Device, Dyn, Error, F8E5M2, ShmemContext, shmem};
 use half::{bf16, f16};
 
 mod collectives;
@@ -49,17 +49,19 @@ pub const BAD: &[(&str, Program)] = &[
     ("late", endings::late),
 ];
 
-/// Runs a program as a job of `pes` PEs; `good` for all of [`GOOD`], one behind the other in one job.
+/// Runs a program as a job of `pes` PEs on a device; `good` for all of [`GOOD`], one behind the other in one job.
 ///
 /// # Errors
-/// What `launch` returned.
-pub fn run(name: &str, pes: usize) -> Result<(), Error> {
-    if name == "good" {
-        let all = |job: &ShmemContext| GOOD.iter().try_for_each(|(_, program)| program(job));
-        return shmem::launch(pes, all).map(|_| ());
-    }
-    let (_, program) = GOOD.iter().chain(BAD).find(|(known, _)| *known == name).expect("the name of a program");
-    shmem::launch(pes, program).map(|_| ())
+/// What `launch_on` returned.
+pub fn run(name: &str, pes: usize, device: Device) -> Result<(), Error> {
+    let (all, one) = (name == "good", GOOD.iter().chain(BAD).find(|(known, _)| *known == name));
+    assert!(all || one.is_some(), "there is no program {name}");
+    let done = shmem::launch_on(Dyn, device, pes, |job| match one {
+        Some((_, program)) => program(job),
+        None => GOOD.iter().try_for_each(|(_, program)| program(job)),
+    })?;
+    assert!([1, pes].contains(&done.len()), "one result of each PE of this process");
+    Ok(())
 }
 
 /// Element types that know values of theirs.
@@ -99,7 +101,7 @@ impl Sample for F8E5M2 {
 
 impl Sample for Bool8 {
     fn of(n: usize) -> Bool8 {
-        Bool8::from(n % 3 == 0)
+        Bool8::from(n.is_multiple_of(3))
     }
 }
 

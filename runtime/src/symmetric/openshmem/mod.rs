@@ -70,14 +70,14 @@ impl OpenShmem {
     /// As for [`Transport::atomic`]. The word around an element of 4 bytes lies in its allocation too (`allocate`).
     unsafe fn replace(&self, what: Atomic) -> u64 {
         // SAFETY: the caller's duty.
-        let at: *mut u8 = unsafe { Self::at(what.at) };
+        let at: *mut c_ulong = unsafe { Self::at(what.at) };
         let inside = at.addr() % 8;
         let (mask, shift) = if what.wide {
             (u64::MAX, 0)
         } else {
             (u64::from(u32::MAX), 8 * if cfg!(target_endian = "big") { 4 - inside } else { inside })
         };
-        let (word, pe) = (at.wrapping_sub(inside).cast::<c_ulong>(), what.pe as c_int);
+        let (word, pe) = (at.map_addr(|at| at - inside), what.pe as c_int);
         // SAFETY: the word lies in the allocation, which is aligned to more than that.
         let mut all = unsafe { (self.raw.ulong_atomic_fetch)(word, pe) };
         loop {

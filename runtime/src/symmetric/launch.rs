@@ -50,11 +50,19 @@ pub(super) fn panic_text(payload: &(dyn Any + Send)) -> String {
 /// number. **Blocks** until all of them have ended.
 ///
 /// The engine is the one that `ESCROW_SHMEM` names (`local`, `openshmem`); else `openshmem` where this process was started by
-/// `oshrun`; else `local`: the PEs are threads of this process, which share its cores (`ESCROW_CPU_THREADS` is for each PE).
-/// Under a launcher `pes` must be the number of its processes.
+/// Open MPI's `oshrun` or `mpirun`; else `local`.
 ///
-/// A PE that panics or returns an error ends the job: the calls of the others fail with [`Error::PeFailed`]. A PE that
-/// makes no call for 5 s after that is ended with the process.
+/// - `local`: the PEs are threads of this process, which share its cores (`ESCROW_CPU_THREADS` is for each PE).
+/// - `openshmem`: the PEs are processes, also on several hosts, and `f` runs once in each. `pes` must be the number that was
+///   started, 1 without a launcher. A process has one job in its life. `SHMEM_SYMMETRIC_HEAP_SIZE` (such as `2G`; 256M if it
+///   is not set) is the size of the symmetric heap.
+///
+/// A PE that panics or returns an error ends the job. On `local` the calls of the others fail with [`Error::PeFailed`], and a
+/// PE that makes no call for 5 s after that is ended with the process. On `openshmem` the PE says on standard error why, and
+/// all processes end with a status that is not 0; only an error that all PEs return is returned from `launch` there too. A
+/// process that exits in the middle of its job ends it as well.
+///
+/// A PE that waits longer than `ESCROW_SHMEM_WAIT` seconds (60) for others says for whom, once, and waits on.
 ///
 /// ```
 /// use escrow::{Error, shmem};
@@ -74,8 +82,8 @@ where
     launch_on(Dyn, Device::cpu(), pes, f)
 }
 
-/// As [`launch`], with a name for the job's stream and a device: PEs of one process get its like with their share of its
-/// cores each.
+/// As [`launch`], with a name for the job's stream and a device: PEs of one host get its like with their share of the cores
+/// each.
 ///
 /// ```
 /// use escrow::{Device, Error, ShmemBuffer, shmem};

@@ -18,6 +18,9 @@
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("escrow hands 64-bit addresses to devices: it needs a 64-bit target");
 
+#[cfg(all(feature = "cuda", not(unix)))]
+compile_error!("the feature `cuda` is for Linux: jobs on GPUs load their library and start processes as it does there");
+
 // Macros expand to `::escrow` paths, in this crate's own tests too.
 extern crate self as escrow;
 

@@ -116,8 +116,8 @@ impl<S: StreamTag> Atomics<'_, S> {
         pe: Pe<'_>,
     ) -> Result<(), Error> {
         let at = self.target::<T, D>(dst, index)?;
-        let what =
-            Atomic { at, wide: size_of::<T>() == 8, rmw, operand: value.to_bits(), compare: 0, pe: pe.world as usize };
+        let (wide, operand, pe) = (size_of::<T>() == 8, value.to_bits(), pe.world as usize);
+        let what = Atomic { at, wide, rmw, operand, compare: 0, fetches: false, pe };
         let (engine, stream) = self.job.engine_and_stream();
         // SAFETY: the element lies in an allocation that this PE has not dropped, aligned for its type.
         unsafe {
@@ -138,7 +138,8 @@ impl<S: StreamTag> Atomics<'_, S> {
     ) -> Result<T, Error> {
         let at = self.target::<T, D>(dst, index)?;
         let (operand, compare) = (value.to_bits(), compare.to_bits());
-        let what = Atomic { at, wide: size_of::<T>() == 8, rmw, operand, compare, pe: pe.world as usize };
+        let (wide, pe) = (size_of::<T>() == 8, pe.world as usize);
+        let what = Atomic { at, wide, rmw, operand, compare, fetches: true, pe };
         let (engine, stream) = self.job.engine_and_stream();
         engine::run_on_stream(engine.wire()?, stream, OP, |wire| {
             // SAFETY: as for `enqueue`.

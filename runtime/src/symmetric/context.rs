@@ -104,9 +104,9 @@ impl<S: StreamTag> ShmemContext<S> {
         unsafe { self.engine.agree(self.ctx.stream(), op, self.together(card)) }
     }
 
-    /// The last call of the job: all PEs are here. **Blocks.**
-    pub(super) fn end(&self) -> Result<(), Error> {
-        let card = Card::new(Kind::End, 0, [0; 3], 0);
+    /// The last call of the job: all PEs are here, and all have failed or none. **Blocks.**
+    pub(super) fn end(&self, failed: bool) -> Result<(), Error> {
+        let card = if failed { Card::failed_end() } else { Card::new(Kind::End, 0, [0; 3], 0) };
         self.engine.meet(self.ctx.stream(), Operation::Barrier, self.together(card))
     }
 

@@ -21,7 +21,7 @@ use crate::tag::{Dyn, StreamTag};
 
 thread_local! {
     /// The job that this thread is a PE of.
-    static JOB: RefCell<Option<Announce>> = const { RefCell::new(None) };
+    pub(super) static JOB: RefCell<Option<Announce>> = const { RefCell::new(None) };
 }
 
 /// Who tells the other PEs that this one has failed.
@@ -48,12 +48,12 @@ pub(crate) fn announce_panic() {
     }
 }
 
-fn failed(pe: usize, message: String) -> Error {
+pub(super) fn failed(pe: usize, message: String) -> Error {
     Error::PeFailed(PeFailure { pe, message }.into())
 }
 
 /// What a panic said.
-fn panic_text(payload: &(dyn Any + Send)) -> String {
+pub(super) fn panic_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
     format!("it panicked: {}", text.unwrap_or_else(|| "without a text".to_owned()))
@@ -63,11 +63,19 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
 /// number. **Blocks** until all of them have ended.
 ///
 /// The engine is the one that `ESCROW_SHMEM` names (`local`, `openshmem`); else `openshmem` where this process was started by
-/// `oshrun`; else `local`: the PEs are threads of this process, which share its cores (`ESCROW_CPU_THREADS` is for each PE).
-/// Under a launcher `pes` must be the number of its processes.
+/// Open MPI's `oshrun` or `mpirun`; else `local`.
 ///
-/// A PE that panics or returns an error ends the job: the calls of the others fail with [`Error::PeFailed`]. A PE that
-/// makes no call for 5 s after that is ended with the process.
+/// - `local`: the PEs are threads of this process, which share its cores (`ESCROW_CPU_THREADS` is for each PE).
+/// - `openshmem`: the PEs are processes, also on several hosts, and `f` runs once in each. `pes` must be the number that was
+///   started, 1 without a launcher. A process has one job in its life. `SHMEM_SYMMETRIC_HEAP_SIZE` (such as `2G`; 256M if it
+///   is not set) is the size of the symmetric heap.
+///
+/// A PE that panics or returns an error ends the job. On `local` the calls of the others fail with [`Error::PeFailed`], and a
+/// PE that makes no call for 5 s after that is ended with the process. On `openshmem` the PE says on standard error why, and
+/// all processes end with a status that is not 0; only an error that all PEs return is returned from `launch` there too. A
+/// process that exits in the middle of its job ends it as well.
+///
+/// A PE that waits longer than `ESCROW_SHMEM_WAIT` seconds (60) for others says for whom, once, and waits on.
 ///
 /// ```
 /// use escrow::{Error, shmem};
@@ -87,8 +95,8 @@ where
     start(Dyn, None, pes, f)
 }
 
-/// As [`launch`], with a name for the job's stream and a device: PEs of one process get its like with their share of its
-/// cores each.
+/// As [`launch`], with a name for the job's stream and a device: PEs of one host get its like with their share of the cores
+/// each.
 ///
 /// ```
 /// use escrow::{Device, Error, ShmemBuffer, shmem};
@@ -134,6 +142,8 @@ where
         Chosen::Nvshmem => Err(refused("PEs of the engine `nvshmem` are on GPUs")),
         _ if !on_cpu => Err(refused("PEs of the engines `local` and `openshmem` are on the CPU device")),
         Chosen::Local => launch_local(tag, device.unwrap_or(&Device::cpu()), pes, f),
+        #[cfg(unix)]
+        Chosen::OpenShmem => super::openshmem::launch(tag, device.unwrap_or(&Device::cpu()), pes, f),
     }
 }
 
@@ -144,6 +154,8 @@ pub(super) fn refused(why: &str) -> Error {
 /// An engine, by its name.
 enum Chosen {
     Local,
+    #[cfg(unix)]
+    OpenShmem,
     #[cfg(feature = "cuda")]
     Nvshmem,
 }
@@ -151,9 +163,15 @@ enum Chosen {
 /// The engine that `ESCROW_SHMEM` names, or the one that fits how this process was started and what device is wanted.
 fn engine_at_hand(device: Option<&Device>) -> Result<Chosen, Error> {
     const NAME: &str = "ESCROW_SHMEM";
-    let expected = if cfg!(feature = "cuda") { "`local` or `nvshmem` is expected" } else { "`local` is expected" };
+    let expected = match (cfg!(unix), cfg!(feature = "cuda")) {
+        (true, true) => "`local`, `openshmem` or `nvshmem` is expected",
+        (true, false) => "`local` or `openshmem` is expected (`nvshmem` needs the feature `cuda`)",
+        _ => "`local` is expected",
+    };
     match std::env::var(NAME).as_deref() {
         Ok("local") => return Ok(Chosen::Local),
+        #[cfg(unix)]
+        Ok("openshmem") => return Ok(Chosen::OpenShmem),
         #[cfg(feature = "cuda")]
         Ok("nvshmem") => return Ok(Chosen::Nvshmem),
         Ok(value) => return Err(Error::Setting(Box::new(Setting { name: NAME, value: value.into(), expected }))),
@@ -164,6 +182,10 @@ fn engine_at_hand(device: Option<&Device>) -> Result<Chosen, Error> {
         return Ok(Chosen::Nvshmem);
     }
     let _ = device;
+    #[cfg(unix)]
+    if super::openshmem::world_size()?.is_some() {
+        return Ok(Chosen::OpenShmem);
+    }
     Ok(Chosen::Local)
 }
 
@@ -196,7 +218,7 @@ pub(super) fn run_pe<S: StreamTag, R>(
     JOB.with(|job| *job.borrow_mut() = Some(announce));
     let job = ShmemContext::new(ctx, engine);
     let result = match catch_unwind(AssertUnwindSafe(|| f(&job))) {
-        Ok(Ok(value)) => job.end().map(|()| value),
+        Ok(Ok(value)) => job.end(false).map(|()| value),
         Ok(Err(error)) => Err(error),
         Err(panic) => Err(failed(me, panic_text(&*panic))),
     };

@@ -13,6 +13,8 @@ mod launch;
 mod local;
 #[cfg(feature = "cuda")]
 mod nvshmem;
+#[cfg(unix)]
+mod openshmem;
 mod pe;
 mod peer;
 mod phase;

@@ -66,8 +66,8 @@ impl<T, S: StreamTag> Clone for PeerSpan<'_, T, S> {
 impl<T, S: StreamTag> Copy for PeerSpan<'_, T, S> {}
 
 impl<S: StreamTag> ShmemContext<S> {
-    /// `pe`'s copy of exposed memory, if this PE reaches it by address: always on the engine `local`, on the same host or over
-    /// `NVLink` elsewhere.
+    /// `pe`'s copy of exposed memory, if this PE reaches it by address: always on the engine `local`; on GPUs of one host, or of
+    /// one `NVLink` domain; never on `openshmem`.
     ///
     /// ```
     /// # use escrow::{Error, shmem};

@@ -1,6 +1,7 @@
 //! What an engine on the CPU does for one PE: remote copies, words, memory. Everything else is built on these in `wire.rs`.
 
 use std::ptr::NonNull;
+use std::time::Duration;
 
 use super::card::Card;
 use crate::block::Block;
@@ -84,7 +85,15 @@ pub(crate) struct Atomic {
     pub(crate) rmw: Rmw,
     pub(crate) operand: u64,
     pub(crate) compare: u64,
+    /// Whether somebody looks at what it returns.
+    pub(crate) fetches: bool,
     pub(crate) pe: usize,
+}
+
+/// What is said of a wait that is longer than `limit`.
+pub(crate) fn waited_line(pe: usize, limit: Duration, what: &str, missing: Option<usize>) -> String {
+    let who = missing.map_or(String::new(), |missing| format!("; not there yet: PE {missing}"));
+    format!("escrow: PE {pe} has waited {} s in {what}{who}", limit.as_secs())
 }
 
 /// One PE's way to the others. The stream's worker alone calls what needs the engine.

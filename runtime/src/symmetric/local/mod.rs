@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::card::Card;
-use super::transport::{Alloc, Atomic, Rmw, Target, Transport};
+use super::transport::{Alloc, Atomic, Rmw, Target, Transport, waited_line};
 use crate::block::{Block, Place};
 use crate::cpu::gate::Gate;
 use crate::cpu::spin_until;
@@ -108,8 +108,7 @@ impl Job {
                 && waiting.since.elapsed() > limit
             {
                 waiting.reported = true;
-                let who = waiting.missing.map_or(String::new(), |missing| format!("; not there yet: PE {missing}"));
-                eprintln!("escrow: PE {pe} has waited {} s in {}{who}", limit.as_secs(), waiting.what);
+                eprintln!("{}", waited_line(pe, limit, &waiting.what, waiting.missing));
             }
         }
     }

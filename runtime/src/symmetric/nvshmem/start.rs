@@ -33,7 +33,7 @@ const LIBRARY: &str = "ESCROW_NVSHMEM";
 
 unsafe extern "C" {
     /// Ends the process at once: no handler of NVSHMEM's waits for the others.
-    fn _exit(code: c_int) -> !;
+    safe fn _exit(status: c_int) -> !;
     /// Of Linux; `PR_SET_PDEATHSIG` is 1, `SIGKILL` is 9.
     fn prctl(option: c_int, ...) -> c_int;
 }
@@ -50,8 +50,7 @@ pub(in crate::symmetric) fn fail(me: usize, error: &Error) {
     for child in &mut *lock(&CHILDREN) {
         let _ = child.kill();
     }
-    // SAFETY: it takes a number and does not return.
-    unsafe { _exit(1) }
+    _exit(1)
 }
 
 static API: OnceLock<Api> = OnceLock::new();

@@ -82,7 +82,7 @@ impl WaitAtEnd<'_> {
     fn wait(&mut self) -> Result<(), Error> {
         match self.stream.take().map_or(Ok(()), |stream| stream.synchronize(Operation::Scope)) {
             // A wait of the CPU device that fails like this has waited all the same: the worker has passed everything.
-            done @ (Ok(()) | Err(Error::StreamFailed(_))) => {
+            done @ (Ok(()) | Err(Error::StreamFailed(_) | Error::PeFailed(_) | Error::Diverged(_))) => {
                 #[cfg(feature = "cuda")]
                 self.registered.end();
                 done

@@ -23,6 +23,7 @@ use crate::operand::{SameElem, SameStream};
 use crate::region::{Admitted, Candidate, admit};
 use crate::span::{DeviceSpan, DeviceSpanMut};
 use crate::stream::not_on_worker;
+use crate::symmetric::ShmemBuffer;
 use crate::tag::StreamTag;
 
 const OP: Operation = Operation::Launch;
@@ -507,6 +508,7 @@ mod span_len_seal {
     pub trait Sealed {}
     impl<T, S: crate::StreamTag> Sealed for crate::DeviceSpan<'_, T, S> {}
     impl<T, S: crate::StreamTag> Sealed for crate::DeviceSpanMut<'_, T, S> {}
+    impl<T, S: crate::StreamTag> Sealed for crate::ShmemBuffer<'_, T, S> {}
     impl<T> Sealed for super::Arg<'_, T> {}
 }
 
@@ -561,6 +563,13 @@ impl<T, S: StreamTag> SpanLen for DeviceSpan<'_, T, S> {
 
 #[diagnostic::do_not_recommend]
 impl<T, S: StreamTag> SpanLen for DeviceSpanMut<'_, T, S> {
+    fn span_len(&self) -> usize {
+        self.len()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, S: StreamTag> SpanLen for ShmemBuffer<'_, T, S> {
     fn span_len(&self) -> usize {
         self.len()
     }

@@ -336,12 +336,10 @@ pub enum Error {
     #[error("the job could not start: {0}")]
     Job(Arc<str>),
     /// The engine of the job does not have this operation.
-    #[error("{op}: the engine `{engine}` of this job has no {what}")]
+    #[error("{op}: the engine of this job has no {what}")]
     Unsupported {
         /// What was asked for.
         op: Operation,
-        /// The job's engine.
-        engine: &'static str,
         /// What it lacks.
         what: &'static str,
     },

@@ -96,6 +96,13 @@ impl<S: StreamTag> ShmemContext<S> {
         unsafe { engine::agree(&self.wire, self.ctx.stream(), op, &self.world, card) }
     }
 
+    /// An agreement of all PEs on what nothing is allocated for. **Blocks.**
+    fn agree_now(&self, card: Card) -> Result<(), Error> {
+        engine::run_on_stream(&self.wire, self.ctx.stream(), Operation::Symmetric, |wire| {
+            wire.agree(&self.world, &card)
+        })
+    }
+
     /// The last call of the job: all PEs are here. **Blocks.**
     pub(super) fn end(&self) -> Result<(), Error> {
         let card = Card::new(Kind::End, 0, [0; 3], 0);
@@ -252,10 +259,10 @@ impl<S: StreamTag> ShmemContext<S> {
         let digest = digest_of(std::any::type_name::<T>());
         let card = self.card(Kind::Create, [len as u64, size_of::<T>() as u64, 0], digest);
         let entry = match bytes {
-            Ok(0) => self.agree(Operation::Symmetric, card).map(|()| None)?,
+            Ok(0) => self.agree_now(card).map(|()| None)?,
             Ok(bytes) => Some(self.allocate(card, bytes)?),
             // The others see the same, or that the calls differ.
-            Err(error) => return Err(self.agree(Operation::Symmetric, card).err().unwrap_or(error)),
+            Err(error) => return Err(self.agree_now(card).err().unwrap_or(error)),
         };
         Ok(ShmemBuffer::new(self, entry, len))
     }
@@ -280,7 +287,19 @@ impl<S: StreamTag> ShmemContext<S> {
         engine::run_on_stream(&self.wire, self.ctx.stream(), Operation::Symmetric, |wire| {
             wire.create(&self.world, &card, bytes)
         })?
-        .ok_or_else(|| Error::OutOfMemory { place: Memory::Symmetric, asked: bytes, held: self.wire.held() })
+        .ok_or_else(|| self.no_memory(bytes))
+    }
+
+    /// Why an allocation failed on all PEs.
+    fn no_memory(&self, bytes: usize) -> Error {
+        const OP: Operation = Operation::Symmetric;
+        if self.wire.is_full() {
+            return Error::Refused {
+                op: OP,
+                why: "4096 allocations are the most that can live at a time; put more in one",
+            };
+        }
+        Error::OutOfMemory { place: Memory::Symmetric, asked: bytes, held: self.wire.held() }
     }
 
     /// Frees the symmetric memory that all PEs have dropped. All PEs call it. Creating symmetric memory does the same, so

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use super::card::Card;
 use super::transport::{Alloc, Target};
 use super::wire::Wire;
-use crate::error::{Error, Operation};
+use crate::error::{Error, Operation, PeFailure};
 use crate::op::{Call, Packed};
 use crate::stream::Stream;
 
@@ -27,6 +27,24 @@ unsafe fn run<F: Fn(&Wire) -> Result<(), Error> + Copy>(args: *const u8) -> Resu
     (sent.f)(wire)
 }
 
+/// The stream has failed, so this PE does not come to its call: the others are told, who may be waiting for it.
+///
+/// # Safety
+/// As for `run`.
+unsafe fn skip<F>(args: *const u8, failure: &Error) {
+    // SAFETY: the caller's duty.
+    let wire = unsafe { (*args.cast::<Sent<F>>()).wire.as_ref() };
+    wire.transport().fail(&failure_of(wire, failure));
+}
+
+/// What the job fails with because of an error of this PE.
+pub(super) fn failure_of(wire: &Wire, error: &Error) -> Error {
+    match error {
+        Error::PeFailed(_) | Error::Diverged(_) => error.clone(),
+        error => Error::PeFailed(PeFailure { pe: wire.transport().me(), message: error.to_string() }.into()),
+    }
+}
+
 /// Enqueues `f` on the job's stream.
 ///
 /// # Safety
@@ -36,11 +54,23 @@ pub(super) unsafe fn enqueue<F>(wire: &Wire, stream: &Stream, op: Operation, f: 
 where
     F: Fn(&Wire) -> Result<(), Error> + Copy,
 {
+    super::announce_panic(); // while unwinding, from a drop of the user's
     wire.transport().called();
     wire.transport().check()?;
     let sent = Sent { wire: NonNull::from(wire), f };
     // SAFETY: the arguments are those of `run::<F>`; the rest is the caller's duty.
-    unsafe { stream.call(op, Call { run: run::<F>, args: Packed::new(sent) }) }
+    unsafe { stream.call(op, Call { run: run::<F>, skip: skip::<F>, args: Packed::new(sent) }) }
+}
+
+/// Makes the stream of a job that is over fail at this point, also if this PE's calls were refused before they got there.
+pub(super) fn fail(wire: &Wire, stream: &Stream, op: Operation) {
+    fn over(args: *const u8) -> Result<(), Error> {
+        // SAFETY: the arguments are a `Sent<()>`, and `launch` keeps the wire until the stream has passed this.
+        unsafe { (*args.cast::<Sent<()>>()).wire.as_ref() }.transport().check()
+    }
+    let args = Packed::new(Sent { wire: NonNull::from(wire), f: () });
+    // SAFETY: the arguments are those of both functions. One that is refused leaves the stream as it is.
+    let _ = unsafe { stream.call(op, Call { run: over, skip: skip::<()>, args }) };
 }
 
 /// Runs `f` as an operation of the job's stream, in its turn, and waits for it. **Blocks.**
@@ -79,6 +109,12 @@ pub(super) unsafe fn agree(wire: &Wire, stream: &Stream, op: Operation, team: &[
 
 /// An allocation that belongs to a value of the job; `None` has no bytes.
 pub(crate) type Entry = Option<NonNull<Alloc>>;
+
+/// The allocation's place in the table, the same on all PEs.
+pub(super) fn slot(entry: Entry) -> u64 {
+    // SAFETY: an allocation lives until all PEs have dropped their values of it, and the caller's is there.
+    entry.map_or(u64::MAX, |alloc| u64::from(unsafe { alloc.as_ref() }.slot))
+}
 
 /// The place of an address in an allocation; a place that nobody uses if there is none.
 pub(super) fn target(entry: Entry, address: *mut u8) -> Option<Target> {

@@ -218,7 +218,7 @@ fn what_does_not_fit_is_refused() {
 
 /// Memory of another stream is refused, whatever its tag.
 ///
-/// Broken on purpose: in `rma.rs`, `put` takes the address of its source without `admit`.
+/// Broken on purpose: in `region.rs`, `admit` compares devices only.
 #[test]
 fn other_streams_are_refused() {
     everywhere(|job| {

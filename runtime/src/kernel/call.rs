@@ -23,7 +23,7 @@ use crate::operand::{SameElem, SameStream};
 use crate::region::{Admitted, Candidate, admit};
 use crate::span::{DeviceSpan, DeviceSpanMut};
 use crate::stream::not_on_worker;
-use crate::symmetric::PeerSpan;
+use crate::symmetric::{PeerSpan, ShmemBuffer};
 use crate::tag::StreamTag;
 
 const OP: Operation = Operation::Launch;
@@ -526,6 +526,7 @@ mod span_len_seal {
     impl<T, S: crate::StreamTag> Sealed for crate::DeviceSpan<'_, T, S> {}
     impl<T, S: crate::StreamTag> Sealed for crate::PeerSpan<'_, T, S> {}
     impl<T, S: crate::StreamTag> Sealed for crate::DeviceSpanMut<'_, T, S> {}
+    impl<T, S: crate::StreamTag> Sealed for crate::ShmemBuffer<'_, T, S> {}
     impl<T> Sealed for super::Arg<'_, T> {}
 }
 
@@ -587,6 +588,13 @@ impl<T, S: StreamTag> SpanLen for DeviceSpanMut<'_, T, S> {
 
 #[diagnostic::do_not_recommend]
 impl<T, S: StreamTag> SpanLen for PeerSpan<'_, T, S> {
+    fn span_len(&self) -> usize {
+        self.len()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, S: StreamTag> SpanLen for ShmemBuffer<'_, T, S> {
     fn span_len(&self) -> usize {
         self.len()
     }

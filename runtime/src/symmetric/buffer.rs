@@ -51,9 +51,16 @@ use crate::tag::{Dyn, StreamTag};
 ///
 /// Nor does it leave the job:
 ///
-/// ```compile_fail
-/// # use escrow::{Error, shmem};
-/// let kept = shmem::launch(2, |job| job.create_buffer_zeroed::<f32>(4))?; // return `to_vec()?`
+/// ```compile_fail,E0521
+/// # use std::cell::RefCell;
+/// # use escrow::{Error, ShmemBuffer, shmem};
+/// thread_local! {
+///     static KEPT: RefCell<Option<ShmemBuffer<'static, f32>>> = const { RefCell::new(None) };
+/// }
+/// shmem::launch(2, |job| {
+///     KEPT.set(Some(job.create_buffer_zeroed(4)?)); // keep `to_vec()?`
+///     Ok(())
+/// })?;
 /// # Ok::<(), Error>(())
 /// ```
 pub struct ShmemBuffer<'job, T, S: StreamTag = Dyn> {

@@ -104,6 +104,11 @@ impl<S: StreamTag> ShmemContext<S> {
         unsafe { self.engine.agree(self.ctx.stream(), op, self.together(card)) }
     }
 
+    /// An agreement of all PEs on what nothing is allocated for. **Blocks.**
+    fn agree_now(&self, card: Card) -> Result<(), Error> {
+        self.engine.meet(self.ctx.stream(), Operation::Symmetric, self.together(card))
+    }
+
     /// The last call of the job: all PEs are here, and all have failed or none. **Blocks.**
     pub(super) fn end(&self, failed: bool) -> Result<(), Error> {
         let card = if failed { Card::failed_end() } else { Card::new(Kind::End, 0, [0; 3], 0) };
@@ -260,10 +265,10 @@ impl<S: StreamTag> ShmemContext<S> {
         let digest = digest_of(std::any::type_name::<T>());
         let card = self.card(Kind::Create, [len as u64, size_of::<T>() as u64, 0], digest);
         let entry = match bytes {
-            Ok(0) => self.agree(Operation::Symmetric, card).map(|()| None)?,
+            Ok(0) => self.agree_now(card).map(|()| None)?,
             Ok(bytes) => Some(self.allocate(card, bytes)?),
             // The others see the same, or that the calls differ.
-            Err(error) => return Err(self.agree(Operation::Symmetric, card).err().unwrap_or(error)),
+            Err(error) => return Err(self.agree_now(card).err().unwrap_or(error)),
         };
         Ok(ShmemBuffer::new(self, entry, len))
     }
@@ -286,7 +291,19 @@ impl<S: StreamTag> ShmemContext<S> {
 
     pub(super) fn allocate(&self, card: Card, bytes: usize) -> Result<NonNull<Alloc>, Error> {
         let made = self.engine.allocate(self.ctx.stream(), self.together(card), bytes)?;
-        made.ok_or_else(|| Error::OutOfMemory { place: Memory::Symmetric, asked: bytes, held: self.engine.held() })
+        made.ok_or_else(|| self.no_memory(bytes))
+    }
+
+    /// Why an allocation failed on all PEs.
+    fn no_memory(&self, bytes: usize) -> Error {
+        const OP: Operation = Operation::Symmetric;
+        if self.engine.is_full() {
+            return Error::Refused {
+                op: OP,
+                why: "4096 allocations are the most that can live at a time; put more in one",
+            };
+        }
+        Error::OutOfMemory { place: Memory::Symmetric, asked: bytes, held: self.engine.held() }
     }
 
     /// Frees the symmetric memory that all PEs have dropped. All PEs call it. Creating symmetric memory does the same, so

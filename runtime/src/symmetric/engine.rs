@@ -7,7 +7,7 @@ use super::signal::Cmp;
 use super::transport::{Alloc, Target};
 use super::wire::{Combine, Wire};
 use crate::dtype::DType;
-use crate::error::{Error, Operation};
+use crate::error::{Error, Operation, PeFailure};
 use crate::op::{Call, Packed};
 use crate::stream::Stream;
 
@@ -29,6 +29,24 @@ unsafe fn run<F: Fn(&Wire) -> Result<(), Error> + Copy>(args: *const u8) -> Resu
     (sent.f)(wire)
 }
 
+/// The stream has failed, so this PE does not come to its call: the others are told, who may be waiting for it.
+///
+/// # Safety
+/// As for `run`.
+unsafe fn skip<F>(args: *const u8, failure: &Error) {
+    // SAFETY: the caller's duty.
+    let wire = unsafe { (*args.cast::<Sent<F>>()).wire.as_ref() };
+    wire.transport().fail(&failure_of(wire, failure));
+}
+
+/// What the job fails with because of an error of this PE.
+fn failure_of(wire: &Wire, error: &Error) -> Error {
+    match error {
+        Error::PeFailed(_) | Error::Diverged(_) => error.clone(),
+        error => Error::PeFailed(PeFailure { pe: wire.transport().me(), message: error.to_string() }.into()),
+    }
+}
+
 /// Enqueues `f` on the job's stream.
 ///
 /// # Safety
@@ -38,11 +56,24 @@ pub(super) unsafe fn enqueue<F>(wire: &Wire, stream: &Stream, op: Operation, f: 
 where
     F: Fn(&Wire) -> Result<(), Error> + Copy,
 {
+    super::announce_panic(); // while unwinding, from a drop of the user's
     wire.transport().called();
     wire.transport().check()?;
     let sent = Sent { wire: NonNull::from(wire), f };
     // SAFETY: the arguments are those of `run::<F>`; the rest is the caller's duty.
-    unsafe { stream.call(op, Call { run: run::<F>, args: Packed::new(sent) }) }
+    unsafe { stream.call(op, Call { run: run::<F>, skip: skip::<F>, args: Packed::new(sent) }) }
+}
+
+/// Makes the stream of a job that is over fail at this point, also if this PE's calls were refused before they got there.
+fn fail(wire: &Wire, stream: &Stream, op: Operation) {
+    #[allow(clippy::cast_ptr_alignment)] // it is as `Packed` aligned it
+    fn over(args: *const u8) -> Result<(), Error> {
+        // SAFETY: the arguments are a `Sent<()>`, and `launch` keeps the wire until the stream has passed this.
+        unsafe { (*args.cast::<Sent<()>>()).wire.as_ref() }.transport().check()
+    }
+    let args = Packed::new(Sent { wire: NonNull::from(wire), f: () });
+    // SAFETY: the arguments are those of both functions. One that is refused leaves the stream as it is.
+    let _ = unsafe { stream.call(op, Call { run: over, skip: skip::<()>, args }) };
 }
 
 /// Runs `f` as an operation of the job's stream, in its turn, and waits for it. **Blocks.**
@@ -188,12 +219,31 @@ impl Engine {
         }
     }
 
-    /// Says on all PEs that the job is over.
+    /// Says on all PEs that the job is over, because of an error of this PE.
     pub(super) fn fail(&self, error: &Error) {
         match self {
-            Engine::Cpu(wire) => wire.transport().fail(error),
+            Engine::Cpu(wire) => wire.transport().fail(&failure_of(wire, error)),
             #[cfg(feature = "cuda")]
             Engine::Gpu(gpu) => super::nvshmem::fail(gpu.me(), error),
+        }
+    }
+
+    /// Makes the stream of a job that is over fail at this point, also if this PE's calls were refused before they got there.
+    pub(super) fn stop(&self, stream: &Stream, op: Operation) {
+        match self {
+            Engine::Cpu(wire) => fail(wire, stream, op),
+            // The process has ended.
+            #[cfg(feature = "cuda")]
+            Engine::Gpu(_) => {}
+        }
+    }
+
+    /// Whether no further allocation can live.
+    pub(super) fn is_full(&self) -> bool {
+        match self {
+            Engine::Cpu(wire) => wire.is_full(),
+            #[cfg(feature = "cuda")]
+            Engine::Gpu(gpu) => gpu.is_full(),
         }
     }
 
@@ -609,6 +659,12 @@ pub(super) enum Split {
 
 /// An allocation that belongs to a value of the job; `None` has no bytes.
 pub(crate) type Entry = Option<NonNull<Alloc>>;
+
+/// The allocation's place in the table, the same on all PEs.
+pub(super) fn slot(entry: Entry) -> u64 {
+    // SAFETY: an allocation lives until all PEs have dropped their values of it, and the caller's is there.
+    entry.map_or(u64::MAX, |alloc| u64::from(unsafe { alloc.as_ref() }.slot))
+}
 
 /// The place of an address in an allocation; a place that nobody uses if there is none.
 pub(super) fn target(entry: Entry, address: *mut u8) -> Option<Target> {

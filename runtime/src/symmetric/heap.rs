@@ -27,6 +27,11 @@ impl Heap {
         (slot < SLOTS).then_some(slot as u32)
     }
 
+    /// Whether no further allocation can live.
+    pub(crate) fn is_full(&self) -> bool {
+        self.next_slot().is_none()
+    }
+
     /// Takes in the allocation of the next slot. The entry lives until all PEs have dropped it.
     pub(crate) fn insert(&mut self, alloc: Alloc) -> NonNull<Alloc> {
         let alloc = Box::new(alloc);

@@ -4,7 +4,8 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use super::context::ShmemContext;
@@ -14,6 +15,7 @@ use super::transport::{Alloc, Transport};
 use super::wire::{BOARD_BYTES, Wire, mail_bytes};
 use crate::block::{Block, Place};
 use crate::context::DeviceContext;
+use crate::cpu::sync::lock;
 use crate::device::{Device, Kind};
 use crate::error::{Error, Memory, Operation, PeFailure, Setting};
 use crate::stream::not_on_worker;
@@ -128,7 +130,8 @@ where
     F: Fn(&ShmemContext<S>) -> Result<R, Error> + Sync,
 {
     not_on_worker(Operation::Create)?;
-    if JOB.with(|job| job.borrow().is_some()) {
+    // Where the thread is at its end, and its locals are gone, no PE runs on it.
+    if JOB.try_with(|job| job.borrow().is_some()).unwrap_or(false) {
         return Err(refused("this thread is a PE of a job already"));
     }
     if pes == 0 {
@@ -201,13 +204,14 @@ pub(super) fn wait_limit() -> Result<Duration, Error> {
         .ok_or_else(|| Error::Setting(Box::new(Setting { name: NAME, value: value.into(), expected })))
 }
 
-/// What is left of a PE when its function has ended: its result, and what its memory is known by.
-struct Ended<R> {
-    result: Result<R, Error>,
-    wire: Option<Box<Wire>>,
+/// What a PE leaves behind that fails.
+#[allow(dead_code)] // they are there to be dropped
+enum Left<R> {
+    Value(R),
+    Panic(Box<dyn Any + Send>),
 }
 
-/// Runs `f` as the PE of `ctx`. When this returns, its stream has passed everything.
+/// Runs `f` as the PE of `ctx`. When this returns, its stream has passed everything; it does not unwind.
 pub(super) fn run_pe<S: StreamTag, R>(
     ctx: DeviceContext<S>,
     engine: JobEngine,
@@ -217,13 +221,21 @@ pub(super) fn run_pe<S: StreamTag, R>(
     let me = engine.me();
     JOB.with(|job| *job.borrow_mut() = Some(announce));
     let job = ShmemContext::new(ctx, engine);
-    let result = match catch_unwind(AssertUnwindSafe(|| f(&job))) {
-        Ok(Ok(value)) => job.end(false).map(|()| value),
-        Ok(Err(error)) => Err(error),
-        Err(panic) => Err(failed(me, panic_text(&*panic))),
+    let (result, left) = match catch_unwind(AssertUnwindSafe(|| f(&job))) {
+        Ok(Ok(value)) => match job.end(false) {
+            Ok(()) => (Ok(value), None),
+            Err(error) => (Err(error), Some(Left::Value(value))),
+        },
+        Ok(Err(error)) => (Err(error), None),
+        Err(panic) => (Err(failed(me, panic_text(&*panic))), Some(Left::Panic(panic))),
     };
     if let Err(error) = &result {
         job.give_up(error);
+    }
+    // The others know by now, whatever a drop of the user's does. A panic must not leave this frame: the stream is still
+    // to be waited for.
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(left))) {
+        std::mem::forget(second); // its drop may panic as well, and so on for ever
     }
     // Whatever it reports: a wait on a stream of the CPU device has waited.
     let _ = job.context().stream().synchronize(Operation::Wait);
@@ -251,22 +263,26 @@ where
         Ok(blocks.into_iter().map(alloc).collect())
     };
     let (mails, boards) = (shared(mail_bytes(pes))?, shared(BOARD_BYTES)?);
-    let mut seats = Vec::new();
+    let (mut seats, mut wires) = (Vec::new(), Vec::new());
     for (pe, (mail, board)) in mails.into_iter().zip(boards).enumerate() {
         let device = device.of_pe(pe, pes).ok_or_else(|| refused("PEs of the engine `local` are on the CPU device"))?;
         let ctx = DeviceContext::tagged(tag, device)?;
         let transport: Arc<dyn Transport> = Arc::new(Local::new(&job, pe));
-        seats.push((ctx, Box::new(Wire::new(Arc::clone(&transport), mail, board)), transport));
+        // In this frame, whatever becomes of the threads: the others write to the memory that a wire holds.
+        wires.push(Mutex::new(Some(Box::new(Wire::new(Arc::clone(&transport), mail, board)))));
+        seats.push((ctx, transport));
     }
 
     let (f, job) = (&f, &job);
-    let ended: Vec<Ended<R>> = std::thread::scope(|threads| {
+    let ended: Vec<Result<R, Error>> = std::thread::scope(|threads| {
         let mut handles = Vec::new();
-        for (pe, (ctx, wire, transport)) in seats.into_iter().enumerate() {
+        for (pe, ((ctx, transport), kept)) in seats.into_iter().zip(&wires).enumerate() {
             let run = move || {
                 let _leave = Leave { job, pe };
+                let wire = lock(kept).take().expect("one thread takes it, once");
                 let (result, engine) = run_pe(ctx, JobEngine::Cpu(wire), Announce::Cpu(transport), f);
-                Ended { result, wire: engine.into_wire() }
+                *lock(kept) = engine.into_wire();
+                result
             };
             let started =
                 std::thread::Builder::new().name(format!("PE {pe}")).stack_size(8 << 20).spawn_scoped(threads, run);
@@ -278,34 +294,30 @@ where
             handles.push((pe, started));
         }
         job.watch(limit);
-        let end = |(pe, started): (usize, std::io::Result<std::thread::ScopedJoinHandle<'_, Ended<R>>>)| match started {
-            Ok(handle) => {
-                handle.join().unwrap_or_else(|panic| Ended { result: Err(failed(pe, panic_text(&*panic))), wire: None })
-            }
-            Err(error) => Ended { result: Err(Error::Thread(Arc::new(error))), wire: None },
+        let end = |(pe, started): (usize, std::io::Result<ScopedJoinHandle<'_, Result<R, Error>>>)| match started {
+            Ok(handle) => handle.join().unwrap_or_else(|panic| Err(failed(pe, panic_text(&*panic)))),
+            Err(error) => Err(Error::Thread(Arc::new(error))),
         };
         handles.into_iter().map(end).collect()
     });
 
     // All streams have passed everything, so nothing uses the symmetric memory of any PE any more.
+    drop(wires);
     let mut results = Vec::new();
     let mut first = None;
-    for Ended { result, wire } in ended {
-        drop(wire);
+    for (pe, result) in ended.into_iter().enumerate() {
         match result {
             Ok(value) => results.push(value),
             // A PE's own error says more than that another one failed.
-            Err(error) if first.is_none() || (is_of_others(first.as_ref()) && !is_of_others(Some(&error))) => {
-                first = Some(error);
+            Err(error) => {
+                let of_others = matches!(&error, Error::PeFailed(failure) if failure.pe != pe);
+                if first.as_ref().is_none_or(|(_, first_of_others)| *first_of_others && !of_others) {
+                    first = Some((error, of_others));
+                }
             }
-            Err(_) => {}
         }
     }
-    first.map_or(Ok(results), Err)
-}
-
-fn is_of_others(error: Option<&Error>) -> bool {
-    matches!(error, Some(Error::PeFailed(_)))
+    first.map_or(Ok(results), |(error, _)| Err(error))
 }
 
 /// Says at the end of a PE's thread, however it ends, that it has ended.

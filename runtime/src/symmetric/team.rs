@@ -6,9 +6,9 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use super::buffer::ShmemBuffer;
-use super::card::{Card, Kind, digest_of};
+use super::card::{Card, Kind, digest_of, mix};
 use super::context::ShmemContext;
-use super::engine::{self, Collective, Reduce, Split, Together};
+use super::engine::{self, Collective, Reduce, Split, Together, slot};
 use super::pe::Pe;
 use super::reduction::{Reduction, combine};
 use super::transport::Target;
@@ -131,13 +131,15 @@ pub struct Team<'job, G: TeamTag, S: StreamTag = Dyn> {
     /// Its members' numbers in the world, which the job keeps.
     members: NonNull<[u32]>,
     number: u32,
+    /// A hash of the members, which are the same on all of them; the number is not.
+    identity: u64,
     calls: Cell<u64>,
     tag: PhantomData<G>,
 }
 
 impl<'job, S: StreamTag> Team<'job, World, S> {
     pub(super) fn world(job: &'job ShmemContext<S>, members: NonNull<[u32]>) -> Self {
-        Team { job, members, number: 0, calls: Cell::new(0), tag: PhantomData }
+        Team { job, members, number: 0, identity: 0, calls: Cell::new(0), tag: PhantomData }
     }
 }
 
@@ -164,8 +166,9 @@ impl<S: StreamTag> ShmemContext<S> {
 
 impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
     fn of(job: &'job ShmemContext<S>, members: Vec<u32>) -> Self {
+        let identity = members.iter().fold(1, |hash, &pe| mix(hash, u64::from(pe)));
         let (members, number) = job.keep_members(members);
-        Team { job, members, number, calls: Cell::new(0), tag: PhantomData }
+        Team { job, members, number, identity, calls: Cell::new(0), tag: PhantomData }
     }
 
     fn members(&self) -> &'job [u32] {
@@ -178,7 +181,9 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
         // The world is made anew at each call of `world`, so its calls are counted in the job.
         let calls = if self.number == 0 { self.job.count_call() } else { &self.calls };
         calls.set(calls.get() + 1);
-        Card::new(kind, calls.get(), words, digest)
+        // PEs of two teams that overlap must not take the one's call for the other's: they would share out the elements
+        // differently.
+        Card::new(kind, calls.get(), words, mix(digest, self.identity))
     }
 
     fn agree(&self, card: Card) -> Result<(), Error> {
@@ -389,8 +394,8 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
         src: &ShmemBuffer<'job, T, S>,
         dst: &mut ShmemBuffer<'job, T, S>,
     ) -> Result<(), Error> {
-        let call = self.call(Kind::Broadcast, u64::from(root.world), src, dst);
         let fits = self.same_team(root).and_then(|()| lengths(dst.len(), src.len(), Some(src.len())));
+        let call = self.call(Kind::Broadcast, u64::from(root.world), src, dst, &fits);
         let what = Collective::Broadcast { root: root.world as usize, bytes: size_of::<T>() * src.len() };
         // SAFETY: the ranges lie in the buffers.
         unsafe { self.collective(call, fits, what) }
@@ -417,8 +422,8 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
         src: &ShmemBuffer<'job, T, S>,
         dst: &mut ShmemBuffer<'job, T, S>,
     ) -> Result<(), Error> {
-        let call = self.call(Kind::Fcollect, 0, src, dst);
         let fits = lengths(dst.len(), src.len(), src.len().checked_mul(self.n_pes()));
+        let call = self.call(Kind::Fcollect, 0, src, dst, &fits);
         let what = Collective::Exchange { bytes: size_of::<T>() * src.len(), same: true };
         // SAFETY: as for `broadcast`; `dst` has a part for each PE (`lengths`).
         unsafe { self.collective(call, fits, what) }
@@ -446,13 +451,13 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
         src: &ShmemBuffer<'job, T, S>,
         dst: &mut ShmemBuffer<'job, T, S>,
     ) -> Result<(), Error> {
-        let call = self.call(Kind::Alltoall, 0, src, dst);
         let fits = lengths(dst.len(), src.len(), Some(src.len())).and_then(|()| {
             if src.len().is_multiple_of(self.n_pes()) {
                 return Ok(());
             }
             Err(Error::Refused { op: OP, why: "`alltoall` needs a part of equal length for each PE of the team" })
         });
+        let call = self.call(Kind::Alltoall, 0, src, dst, &fits);
         let what = Collective::Exchange { bytes: size_of::<T>() * (src.len() / self.n_pes()), same: false };
         // SAFETY: as for `broadcast`; both have a part for each PE.
         unsafe { self.collective(call, fits, what) }
@@ -482,8 +487,8 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
         dst: &mut ShmemBuffer<'job, T, S>,
     ) -> Result<(), Error> {
         let _ = op;
-        let call = self.call(Kind::Reduce, O::NUMBER, src, dst);
         let fits = lengths(dst.len(), src.len(), Some(src.len()));
+        let call = self.call(Kind::Reduce, O::NUMBER, src, dst, &fits);
         let what = Collective::Reduce(reduction::<T, O>(src.len()));
         // SAFETY: as for `broadcast`; they are two buffers, so they do not overlap.
         unsafe { self.collective(call, fits, what) }
@@ -512,22 +517,25 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
         dst: &mut ShmemBuffer<'job, T, S>,
     ) -> Result<(), Error> {
         let _ = op;
-        let call = self.call(Kind::ReduceScatter, O::NUMBER, src, dst);
         let fits = lengths(src.len(), dst.len(), dst.len().checked_mul(self.n_pes()));
+        let call = self.call(Kind::ReduceScatter, O::NUMBER, src, dst, &fits);
         let what = Collective::ReduceScatter(reduction::<T, O>(dst.len()));
         // SAFETY: as for `reduce`; `src` has a part for each PE (`lengths`).
         unsafe { self.collective(call, fits, what) }
     }
 
-    /// What this PE is about to do, and with which memory.
+    /// What this PE is about to do, and with which memory. All of it is compared, also whether it fits: a PE whose
+    /// arguments do not is not where the others may write to its memory.
     fn call<T: DType>(
         &self,
         kind: Kind,
         extra: u64,
         src: &ShmemBuffer<'job, T, S>,
         dst: &ShmemBuffer<'job, T, S>,
+        fits: &Result<(), Error>,
     ) -> Call {
-        let digest = super::card::mix(digest_of(std::any::type_name::<T>()), dst.len() as u64);
+        let what = [dst.len() as u64, slot(dst.entry()), slot(src.entry()), u64::from(fits.is_ok())];
+        let digest = what.into_iter().fold(digest_of(std::any::type_name::<T>()), mix);
         let card = self.card(kind, [src.len() as u64, size_of::<T>() as u64, extra], digest);
         let place =
             |buffer: &ShmemBuffer<'job, T, S>| engine::target(buffer.entry(), buffer.unsafe_ptr().as_ptr().cast());

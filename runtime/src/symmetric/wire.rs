@@ -123,8 +123,8 @@ impl Wire {
         if other.is_failed_end() {
             return Error::PeFailed(PeFailure { pe, message: "it returned an error".to_owned() }.into());
         }
-        let here = (self.transport.me(), card.describe());
-        Error::Diverged(Divergence { here, there: (pe, other.describe()) }.into())
+        let (here, there) = card.describe_both(&other);
+        Error::Diverged(Divergence { here: (self.transport.me(), here), there: (pe, there) }.into())
     }
 
     /// A new allocation on all PEs; `None` on all if it failed on one.
@@ -179,6 +179,11 @@ impl Wire {
     /// This PE no longer uses an allocation. On its own thread; frees nothing.
     pub(crate) fn note_drop(&self, slot: u32) {
         lock(&self.heap).note_drop(slot);
+    }
+
+    /// Whether no further allocation can live.
+    pub(crate) fn is_full(&self) -> bool {
+        lock(&self.heap).is_full()
     }
 
     /// Bytes in symmetric allocations of this PE.

@@ -78,6 +78,10 @@ impl Gpu {
         self.heap.borrow().held()
     }
 
+    pub(super) fn is_full(&self) -> bool {
+        self.heap.borrow().is_full()
+    }
+
     pub(super) fn note_drop(&self, slot: u32) {
         self.heap.borrow_mut().note_drop(slot);
     }
@@ -133,8 +137,8 @@ impl Gpu {
         for (pe, words) in told.chunks_exact(TOLD).enumerate() {
             let theirs = Card::from_words(words[..WORDS].try_into().expect("as many as a card has"));
             if theirs != *card {
-                let (here, there) = ((self.me, card.describe()), (pe, theirs.describe()));
-                return Err(Error::Diverged(Divergence { here, there }.into()));
+                let (here, there) = card.describe_both(&theirs);
+                return Err(Error::Diverged(Divergence { here: (self.me, here), there: (pe, there) }.into()));
             }
         }
         Ok(told)

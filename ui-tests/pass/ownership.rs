@@ -53,6 +53,10 @@ fn main() -> Result<(), Error> {
     // A copy of device memory is a buffer of its own.
     let clone = compute.enqueue_create_buffer_from(&dev)?;
     assert_eq!(clone.to_vec()?, dev.to_vec()?);
+    let host = up.create_host_buffer_from(&[1.0f32; 8])?;
+    let mut copy = up.create_host_buffer_from(&host)?;
+    copy[0] = 2.0;
+    assert_eq!(host[0], 1.0);
 
     // Buffers in fields: lent to another stream, or replaced.
     let mut model = Model { weights: up.enqueue_create_buffer_zeroed(4)? };

@@ -20,6 +20,10 @@ fn main() -> Result<(), Error> {
     let ones = vec![1.0; dev.len()];
     ctx.scope(|s| Ok(dev.enqueue_copy_from(s.lend(&ones))?))?;
 
+    // Registered memory, which the device itself writes: read when the scope is over.
+    ctx.scope(|s| Ok(dev.enqueue_copy_to(&mut s.register(&mut out)?)?))?;
+    assert_eq!(out, [1.0; 8]);
+
     // Parts of one slice, each lent once.
     let (low, high) = out.split_at_mut(4);
     let (span_low, span_high) = dev.as_span().split_at(4)?;

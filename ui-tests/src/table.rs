@@ -70,12 +70,12 @@ impl Table {
     /// Reads `rules/`.
     pub fn new(programs: Vec<Program>) -> Table {
         let list = lines("rules/sources.txt");
-        let sources = list.iter().map(|line| match line.strip_prefix("## ") {
-            Some(heading) => Err(heading.to_owned()),
-            None => {
-                let cells = cells(line);
-                Ok(Source { id: cells[0].clone(), says: cells[1].clone(), peers: three(&cells[2..], line) })
+        let sources = list.iter().map(|line| {
+            if let Some(heading) = line.strip_prefix("## ") {
+                return Err(heading.to_owned());
             }
+            let cells = cells(line);
+            Ok(Source { id: cells[0].clone(), says: cells[1].clone(), peers: three(&cells[2..], line) })
         });
         let sources = sources.collect();
         let programs: BTreeMap<_, _> = programs.into_iter().map(|it| (it.name.clone(), it)).collect();

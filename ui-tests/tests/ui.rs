@@ -30,6 +30,9 @@ const INTERNAL: &[&str] = &[
 /// Who tries to implement a closed trait is told what closes it, and its hidden parts.
 const INTERNAL_OF_CLOSED: &[&str] = &["Candidate", "Sealed", "Visit", "__private", "candidate"];
 
+/// Types in fields whose names are there to be read in the messages about threads.
+const MARKERS: &[&str] = &["StaysOnTheThreadItWasGivenTo", "StaysOnTheThreadOfItsPe"];
+
 /// The longest first message, in lines with text, without the bounds of this library that end many.
 const MOST_LINES: usize = 12;
 
@@ -168,6 +171,17 @@ fn messages_speak_of_nothing_internal() {
             // A macro's own calls have bounds too, and rustc says where they stand.
             if gutter || ["--> ", "...", "note: required by a bound"].iter().any(|start| text.starts_with(start)) {
                 continue;
+            }
+            // A path through a module that nobody can name.
+            let hidden = line.match_indices("escrow::").any(|(at, found)| {
+                let rest = &line[at + found.len()..];
+                let module = rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap_or_default();
+                let rest = &rest[module.len()..];
+                // rustc names methods by where they are written.
+                rest.starts_with("::") && !rest.starts_with("::<impl") && module != "shmem" && !module.is_empty()
+            });
+            if hidden && !program.name.starts_with("forge_") && !MARKERS.iter().any(|name| line.contains(name)) {
+                let _ = writeln!(faults, "{}: a private path in `{text}`", program.name);
             }
             let allowed = if program.name.starts_with("forge_") { INTERNAL_OF_CLOSED } else { &[] };
             for name in INTERNAL.iter().filter(|name| line.contains(*name) && !allowed.contains(name)) {

@@ -130,6 +130,9 @@ fn engine_of_environment() -> Result<Engine, Error> {
     }
 }
 
+/// PEs of one process.
+const MOST_PES: usize = 4096;
+
 /// How long a PE waits for the others before it says for whom.
 pub(super) fn wait_limit() -> Result<Duration, Error> {
     const NAME: &str = "ESCROW_SHMEM_WAIT";
@@ -186,6 +189,9 @@ where
     R: Send,
     F: Fn(&ShmemContext<S>) -> Result<R, Error> + Sync,
 {
+    if pes > MOST_PES {
+        return Err(refused("the engine `local` has at most 4096 PEs: each of them is two threads"));
+    }
     let limit = wait_limit()?;
     let no_memory = || Error::OutOfMemory { place: Memory::Symmetric, asked: mail_bytes(pes) + BOARD_BYTES, held: 0 };
     let job = Job::new(pes, device.is_chaotic());

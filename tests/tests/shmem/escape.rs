@@ -21,6 +21,10 @@ fn results_come_by_rank() {
 fn jobs_that_cannot_be() {
     let none = shmem::launch(0, |_| Ok(())).unwrap_err();
     assert_eq!(none.to_string(), "the job could not start: a job has at least 1 PE");
+    for pes in [4097, usize::MAX] {
+        let many = shmem::launch(pes, |_| Ok(())).unwrap_err();
+        assert!(matches!(&many, Error::Job(why) if why.contains("at most 4096 PEs")), "{many}");
+    }
     let nested = shmem::launch(2, |_| match shmem::launch(1, |_| Ok(())) {
         Err(error @ Error::Job(_)) => Ok(error.to_string()),
         other => panic!("{other:?}"),

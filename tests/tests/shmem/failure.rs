@@ -16,7 +16,7 @@ type Fails = fn(&ShmemContext) -> Result<(), Error>;
 /// What the other PEs wait in, meanwhile.
 type Waits = fn(&ShmemContext) -> Result<(), Error>;
 
-const WAITS: [Waits; 7] = [
+const WAITS: [Waits; 8] = [
     |job| Ok(job.barrier_all(()).and_then(|()| Ok(job.context().synchronize(())?))?),
     |job| job.reclaim(),
     |job| job.create_buffer_zeroed::<u8>(4).map(|_| ()),
@@ -33,6 +33,12 @@ const WAITS: [Waits; 7] = [
     |_| Ok(()), // in the end of the job
     |job| loop {
         job.quiet()?; // calls that wait for nobody
+    },
+    |job| {
+        job.barrier_all(())?;
+        loop {
+            job.fence()?; // until the queue behind the barrier is full (R39)
+        }
     },
 ];
 

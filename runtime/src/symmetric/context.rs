@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use super::buffer::ShmemBuffer;
 use super::card::{Card, Kind, digest_of};
 use super::engine::{self, Entry};
-use super::pe::{Bound, Pe};
+use super::pe::{Bound, Kept, Pe};
 use super::team::{Team, World};
 use super::transport::Alloc;
 use super::wire::Wire;
@@ -50,21 +50,21 @@ use crate::tag::{Dyn, StreamTag};
 /// # Ok::<(), Error>(())
 /// ```
 pub struct ShmemContext<S: StreamTag = Dyn> {
+    bound: Bound,
     ctx: DeviceContext<S>,
-    wire: Box<Wire>,
+    wire: Kept<Box<Wire>>,
     world: Box<[u32]>,
     /// Members of the teams there were: what is enqueued refers to them until the job's end.
-    members: RefCell<Vec<Box<[u32]>>>,
+    members: Kept<RefCell<Vec<Box<[u32]>>>>,
     /// Collective calls of all PEs so far.
-    calls: Cell<u64>,
-    bound: Bound,
+    calls: Kept<Cell<u64>>,
 }
 
 impl<S: StreamTag> ShmemContext<S> {
     pub(super) fn new(ctx: DeviceContext<S>, wire: Box<Wire>) -> Self {
         let world = (0..wire.transport().n_pes() as u32).collect();
-        let members = RefCell::new(Vec::new());
-        ShmemContext { ctx, wire, world, members, calls: Cell::new(0), bound: Bound::default() }
+        let members = Kept(RefCell::new(Vec::new()));
+        ShmemContext { bound: Bound::default(), ctx, wire: Kept(wire), world, members, calls: Kept(Cell::new(0)) }
     }
 
     pub(super) fn wire(&self) -> &Wire {
@@ -72,7 +72,7 @@ impl<S: StreamTag> ShmemContext<S> {
     }
 
     pub(super) fn into_wire(self) -> Box<Wire> {
-        self.wire
+        self.wire.0
     }
 
     /// Members of a new team, kept until the job ends, and the team's number.

@@ -1,7 +1,7 @@
 //! Symmetric memory while other PEs may read and write it.
 
 use std::fmt;
-use std::ops::RangeBounds;
+use std::ops::{Index, IndexMut, RangeBounds};
 use std::ptr::NonNull;
 
 use super::buffer::ShmemBuffer;
@@ -432,6 +432,27 @@ where
     where
         Self: Local,
     {
+        unreachable!("never `Local`")
+    }
+}
+
+#[doc(hidden)]
+impl<T, S: StreamTag, I> Index<I> for Exposed<ShmemBuffer<'_, T, S>>
+where
+    Self: Local,
+{
+    type Output = T;
+    fn index(&self, _: I) -> &T {
+        unreachable!("never `Local`")
+    }
+}
+
+#[doc(hidden)]
+impl<T, S: StreamTag, I> IndexMut<I> for Exposed<ShmemBuffer<'_, T, S>>
+where
+    Self: Local,
+{
+    fn index_mut(&mut self, _: I) -> &mut T {
         unreachable!("never `Local`")
     }
 }

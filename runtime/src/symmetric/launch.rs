@@ -56,7 +56,7 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
 /// Under a launcher `pes` must be the number of its processes.
 ///
 /// A PE that panics or returns an error ends the job: the calls of the others fail with [`Error::PeFailed`]. A PE that
-/// makes no call for 5 s after that is ended with the process.
+/// makes no call of the job (its context, signals, teams) for 5 s after that is ended with the process.
 ///
 /// ```
 /// use escrow::{Error, shmem};

@@ -6,7 +6,7 @@ use super::exposed::Remote;
 use super::pe::Pe;
 use super::transport::Target;
 use super::wire::Wire;
-use crate::dtype::DType;
+use crate::dtype::{DType, Init};
 use crate::error::{Error, Operation};
 use crate::kernel::{DeviceRead, DeviceWrite};
 use crate::operand::{SameElem, SameStream};
@@ -67,7 +67,8 @@ impl<S: StreamTag> ShmemContext<S> {
     #[inline]
     pub fn put<X: DeviceRead, D: Remote>(&self, src: &X, dst: &D, pe: Pe<'_>) -> Result<(), Error>
     where
-        X::Elem: SameElem<D::Elem>,
+        X::Elem: Init,
+        D::Elem: SameElem<X::Elem>,
         X::Tag: SameStream<S>,
         D::Tag: SameStream<S>,
     {
@@ -156,7 +157,8 @@ impl<S: StreamTag> ShmemContext<S> {
         pe: Pe<'_>,
     ) -> Result<(), Error>
     where
-        X::Elem: SameElem<D::Elem>,
+        X::Elem: Init,
+        D::Elem: SameElem<X::Elem>,
         X::Tag: SameStream<S>,
         D::Tag: SameStream<S>,
     {

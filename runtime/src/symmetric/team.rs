@@ -9,7 +9,7 @@ use super::buffer::ShmemBuffer;
 use super::card::{Card, Kind, digest_of, mix};
 use super::context::ShmemContext;
 use super::engine::{self, slot};
-use super::pe::Pe;
+use super::pe::{Bound, Kept, Pe};
 use super::reduction::{Reduction, combine};
 use super::transport::Target;
 use super::wire::Combine;
@@ -128,19 +128,28 @@ macro_rules! teams {
 /// }
 /// ```
 pub struct Team<'job, G: TeamTag, S: StreamTag = Dyn> {
+    bound: Bound,
     job: &'job ShmemContext<S>,
     /// Its members' numbers in the world, which the job keeps.
-    members: NonNull<[u32]>,
+    members: Kept<NonNull<[u32]>>,
     number: u32,
     /// A hash of the members, which are the same on all of them; the number is not.
     identity: u64,
-    calls: Cell<u64>,
+    calls: Kept<Cell<u64>>,
     tag: PhantomData<G>,
 }
 
 impl<'job, S: StreamTag> Team<'job, World, S> {
     pub(super) fn world(job: &'job ShmemContext<S>, members: NonNull<[u32]>) -> Self {
-        Team { job, members, number: 0, identity: 0, calls: Cell::new(0), tag: PhantomData }
+        Team {
+            bound: Bound::default(),
+            job,
+            members: Kept(members),
+            number: 0,
+            identity: 0,
+            calls: Kept(Cell::new(0)),
+            tag: PhantomData,
+        }
     }
 }
 
@@ -167,7 +176,15 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
     fn of(job: &'job ShmemContext<S>, members: Vec<u32>) -> Self {
         let identity = members.iter().fold(1, |hash, &pe| mix(hash, u64::from(pe)));
         let (members, number) = job.keep_members(members);
-        Team { job, members, number, identity, calls: Cell::new(0), tag: PhantomData }
+        Team {
+            bound: Bound::default(),
+            job,
+            members: Kept(members),
+            number,
+            identity,
+            calls: Kept(Cell::new(0)),
+            tag: PhantomData,
+        }
     }
 
     fn members(&self) -> &'job [u32] {
@@ -387,7 +404,7 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
     ) -> Result<(), Error> {
         let fits = self.same_team(root).and_then(|()| lengths(dst.len(), src.len(), Some(src.len())));
         let call = self.call(Kind::Broadcast, u64::from(root.world), src, dst, &fits);
-        let (team, world, bytes) = (self.members, root.world as usize, size_of::<T>() * src.len());
+        let (team, world, bytes) = (*self.members, root.world as usize, size_of::<T>() * src.len());
         // SAFETY: the ranges lie in the buffers, which are local: nothing but this uses them until this stream has passed it,
         // on any PE, since all of them are in this call (`agree`).
         self.collective(call, fits, move |wire, card, targets| unsafe {
@@ -418,7 +435,7 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
     ) -> Result<(), Error> {
         let fits = lengths(dst.len(), src.len(), src.len().checked_mul(self.n_pes()));
         let call = self.call(Kind::Fcollect, 0, src, dst, &fits);
-        let (team, bytes) = (self.members, size_of::<T>() * src.len());
+        let (team, bytes) = (*self.members, size_of::<T>() * src.len());
         // SAFETY: as for `broadcast`; `dst` has a part for each PE (`lengths`).
         self.collective(call, fits, move |wire, card, targets| unsafe {
             wire.exchange(team.as_ref(), card, targets, bytes, true)
@@ -454,7 +471,7 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
             Err(Error::Refused { op: OP, why: "`alltoall` needs a part of equal length for each PE of the team" })
         });
         let call = self.call(Kind::Alltoall, 0, src, dst, &fits);
-        let (team, bytes) = (self.members, size_of::<T>() * (src.len() / self.n_pes()));
+        let (team, bytes) = (*self.members, size_of::<T>() * (src.len() / self.n_pes()));
         // SAFETY: as for `broadcast`; both have a part for each PE.
         self.collective(call, fits, move |wire, card, targets| unsafe {
             wire.exchange(team.as_ref(), card, targets, bytes, false)
@@ -487,7 +504,7 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
         let _ = op;
         let fits = lengths(dst.len(), src.len(), Some(src.len()));
         let call = self.call(Kind::Reduce, O::NUMBER, src, dst, &fits);
-        let (team, shape, combine): (_, _, Combine) = (self.members, [src.len(), size_of::<T>()], combine::<T, O>);
+        let (team, shape, combine): (_, _, Combine) = (*self.members, [src.len(), size_of::<T>()], combine::<T, O>);
         // SAFETY: as for `broadcast`; they are two buffers, so they do not overlap.
         self.collective(call, fits, move |wire, card, targets| unsafe {
             wire.reduce(team.as_ref(), card, targets, shape, combine)
@@ -519,7 +536,7 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
         let _ = op;
         let fits = lengths(src.len(), dst.len(), dst.len().checked_mul(self.n_pes()));
         let call = self.call(Kind::ReduceScatter, O::NUMBER, src, dst, &fits);
-        let (team, shape, combine): (_, _, Combine) = (self.members, [dst.len(), size_of::<T>()], combine::<T, O>);
+        let (team, shape, combine): (_, _, Combine) = (*self.members, [dst.len(), size_of::<T>()], combine::<T, O>);
         // SAFETY: as for `reduce`; `src` has a part for each PE (`lengths`).
         self.collective(call, fits, move |wire, card, targets| unsafe {
             wire.reduce_scatter(team.as_ref(), card, targets, shape, combine)

@@ -121,7 +121,9 @@ fn program(random: &mut Random, pes: usize, steps: usize) -> Vec<Step> {
                     buffers.push(b);
                 }
                 if !swap {
-                    buffers.iter().for_each(|&buffer| exposed[buffer] = !exposed[buffer]);
+                    for &buffer in &buffers {
+                        exposed[buffer] = !exposed[buffer];
+                    }
                 } // else the fields have changed places
                 // A barrier ends the phase of all, also of those that it does not flip.
                 seen.iter_mut().for_each(Vec::clear);
@@ -368,8 +370,8 @@ fn run(seed: u64, device: Device, pes: usize) {
     shmem::launch_on(Dyn, device, pes, |job| {
         let (me, n) = (job.my_pe(), job.n_pes());
         let mut slots = Vec::new();
-        for at in 0..BUFFERS {
-            slots.push(Slot::Mine(local(job, &pictures[0][me][at])?));
+        for values in &pictures[0][me][..BUFFERS] {
+            slots.push(Slot::Mine(local(job, values)?));
         }
         let even = job.world().split_strided(Even, 0, 2, n.div_ceil(2))?;
         let mut pe = Pe { job, slots, plain: plain(job, &pictures[0][me][BUFFERS])?, even };

@@ -8,8 +8,7 @@ use escrow::{AtomicElem, DType};
 #[repr(transparent)]
 struct Mine(f32);
 
-impl AtomicElem for Mine {
-    //~ E0277
+impl AtomicElem for Mine { //~ E0277
     fn to_bits(self) -> u64 {
         0
     }

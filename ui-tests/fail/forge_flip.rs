@@ -8,13 +8,11 @@ escrow::streams! { Tag }
 
 struct Mine(DeviceBuffer<f32>);
 
-impl Flip for Mine {
-    //~ E0277
+impl Flip for Mine { //~ E0277
     type Flipped = DeviceBuffer<f32>;
 }
 
-impl Flip<Tag> for DeviceBuffer<f32, Tag> {
-    //~ E0277
+impl Flip<Tag> for DeviceBuffer<f32, Tag> { //~ E0277
     type Flipped = Self;
 }
 

@@ -7,8 +7,7 @@ use escrow::Reduction;
 #[derive(Clone, Copy)]
 struct First;
 
-impl Reduction<f32> for First {
-    //~ E0277
+impl Reduction<f32> for First { //~ E0277
     const NUMBER: u64 = 1;
     fn apply(a: f32, _: f32) -> f32 {
         a

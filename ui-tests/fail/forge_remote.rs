@@ -6,8 +6,7 @@ use escrow::{DeviceBuffer, Remote};
 
 struct Mine(DeviceBuffer<f32>);
 
-impl Remote for Mine {
-    //~ E0277
+impl Remote for Mine { //~ E0277
     type Elem = f32;
     type Tag = escrow::Dyn;
 }

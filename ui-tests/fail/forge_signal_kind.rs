@@ -7,8 +7,7 @@ use escrow::SignalKind;
 #[derive(Clone, Copy)]
 struct Or;
 
-impl SignalKind for Or {
-    //~ E0277
+impl SignalKind for Or { //~ E0277
     const ADDS: bool = true;
 }
 

@@ -78,7 +78,7 @@ pub(super) fn panic_text(payload: &(dyn Any + Send)) -> String {
 ///   barrier and collective of all PEs, which then block; they always do where memory is created.
 ///
 /// A PE that panics or returns an error ends the job. On `local` the calls of the others fail with [`Error::PeFailed`], and a
-/// PE that makes no call for 5 s after that is ended with the process. On the other engines the PE says on standard error why,
+/// PE that makes no call of the job (its context, signals, teams) for 5 s after that is ended with the process. On the other engines the PE says on standard error why,
 /// and all processes end with a status that is not 0; only an error that all PEs return is returned from `launch` on
 /// `openshmem` too. A process that exits in the middle of its job ends it as well.
 ///
@@ -197,6 +197,9 @@ fn engine_at_hand(device: Option<&Device>) -> Result<Chosen, Error> {
     Ok(Chosen::Local)
 }
 
+/// PEs of one process.
+const MOST_PES: usize = 4096;
+
 /// How long a PE waits for the others before it says for whom.
 pub(super) fn wait_limit() -> Result<Duration, Error> {
     const NAME: &str = "ESCROW_SHMEM_WAIT";
@@ -254,6 +257,9 @@ where
     R: Send,
     F: Fn(&ShmemContext<S>) -> Result<R, Error> + Sync,
 {
+    if pes > MOST_PES {
+        return Err(refused("the engine `local` has at most 4096 PEs: each of them is two threads"));
+    }
     let limit = wait_limit()?;
     let no_memory = || Error::OutOfMemory { place: Memory::Symmetric, asked: mail_bytes(pes) + BOARD_BYTES, held: 0 };
     let job = Job::new(pes, device.is_chaotic());

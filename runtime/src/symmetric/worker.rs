@@ -60,16 +60,20 @@ where
     unsafe { stream.call(op, Call { run: run::<F>, skip: skip::<F>, args: Packed::new(sent) }) }
 }
 
+/// # Safety
+/// As for `run`.
+unsafe fn over<F>(args: *const u8) -> Result<(), Error> {
+    // SAFETY: the caller's duty.
+    let wire = unsafe { (*args.cast::<Sent<F>>()).wire.as_ref() };
+    wire.transport().check()
+}
+
 /// Makes the stream of a job that is over fail at this point, also if this PE's calls were refused before they got there.
 pub(super) fn fail(wire: &Wire, stream: &Stream, op: Operation) {
-    #[allow(clippy::cast_ptr_alignment)] // it is as `Packed` aligned it
-    fn over(args: *const u8) -> Result<(), Error> {
-        // SAFETY: the arguments are a `Sent<()>`, and `launch` keeps the wire until the stream has passed this.
-        unsafe { (*args.cast::<Sent<()>>()).wire.as_ref() }.transport().check()
-    }
     let args = Packed::new(Sent { wire: NonNull::from(wire), f: () });
-    // SAFETY: the arguments are those of both functions. One that is refused leaves the stream as it is.
-    let _ = unsafe { stream.call(op, Call { run: over, skip: skip::<()>, args }) };
+    // SAFETY: the arguments are those of both functions, and `launch` keeps the wire until the stream has passed this. A call
+    // that is refused leaves the stream as it is.
+    let _ = unsafe { stream.call(op, Call { run: over::<()>, skip: skip::<()>, args }) };
 }
 
 /// Runs `f` as an operation of the job's stream, in its turn, and waits for it. **Blocks.**

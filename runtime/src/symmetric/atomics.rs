@@ -119,7 +119,7 @@ impl<S: StreamTag> Atomics<'_, S> {
         let what = Atomic { at, wide, rmw, operand, compare: 0, fetches: false, pe };
         // SAFETY: the element lies in an allocation that this PE has not dropped, aligned for its type.
         unsafe {
-            self.job.remote(OP, move |wire| {
+            self.job.remote(OP, size_of::<T>(), move |wire| {
                 wire.transport().atomic(what);
                 Ok(())
             })

@@ -331,7 +331,7 @@ impl<S: StreamTag> ShmemContext<S> {
     pub fn quiet(&self) -> Result<(), Error> {
         // SAFETY: the function captures nothing.
         unsafe {
-            engine::enqueue(&self.wire, self.ctx.stream(), Operation::Quiet, |wire| {
+            engine::enqueue_short(&self.wire, self.ctx.stream(), Operation::Quiet, |wire| {
                 wire.transport().quiet();
                 Ok(())
             })
@@ -356,7 +356,7 @@ impl<S: StreamTag> ShmemContext<S> {
     pub fn fence(&self) -> Result<(), Error> {
         // SAFETY: the function captures nothing.
         unsafe {
-            engine::enqueue(&self.wire, self.ctx.stream(), Operation::Quiet, |wire| {
+            engine::enqueue_short(&self.wire, self.ctx.stream(), Operation::Quiet, |wire| {
                 wire.transport().fence();
                 Ok(())
             })

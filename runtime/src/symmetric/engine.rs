@@ -43,11 +43,36 @@ where
     unsafe { stream.call(op, Call { run: run::<F>, args: Packed::new(sent) }) }
 }
 
+/// As [`enqueue`], for what takes no longer than enqueuing it: it is done at once if the stream stands still.
+///
+/// # Safety
+/// As for [`enqueue`].
+#[inline]
+pub(super) unsafe fn enqueue_short<F>(wire: &Wire, stream: &Stream, op: Operation, f: F) -> Result<(), Error>
+where
+    F: Fn(&Wire) -> Result<(), Error> + Copy,
+{
+    if wire.transport().is_quick() {
+        wire.transport().called();
+        wire.transport().check()?;
+        if let Some(done) = stream.run_here(|| f(wire)) {
+            return done;
+        }
+    }
+    // SAFETY: passed on to the caller.
+    unsafe { enqueue(wire, stream, op, f) }
+}
+
 /// Runs `f` as an operation of the job's stream, in its turn, and waits for it. **Blocks.**
 pub(super) fn run_on_stream<R, F>(wire: &Wire, stream: &Stream, op: Operation, f: F) -> Result<R, Error>
 where
     F: Fn(&Wire) -> Result<R, Error>,
 {
+    wire.transport().called();
+    wire.transport().check()?;
+    if let Some(result) = stream.run_here(|| f(wire)) {
+        return result;
+    }
     let mut result: Option<R> = None;
     let (slot, f) = (NonNull::from(&mut result), NonNull::from(&f));
     let call = move |wire: &Wire| {

@@ -13,6 +13,9 @@ use crate::operand::{SameElem, SameStream};
 use crate::region::{Admitted, admit};
 use crate::tag::StreamTag;
 
+/// Bytes whose copy takes no longer than handing it to another thread.
+const SHORT: usize = 4 << 10;
+
 /// Elements at every `stride`-th place of `len`.
 fn strided_len(op: Operation, len: usize, stride: usize) -> Result<usize, Error> {
     if stride == 0 {
@@ -34,17 +37,23 @@ impl<S: StreamTag> ShmemContext<S> {
         Ok((admitted, engine::target(entry.0, admitted.ptr)))
     }
 
-    /// Enqueues a remote operation.
+    /// Enqueues a remote operation that waits for nobody and moves `bytes` bytes.
     ///
     /// # Safety
     /// As for [`engine::enqueue`].
     #[inline]
-    pub(super) unsafe fn remote<F>(&self, op: Operation, f: F) -> Result<(), Error>
+    pub(super) unsafe fn remote<F>(&self, op: Operation, bytes: usize, f: F) -> Result<(), Error>
     where
         F: Fn(&Wire) -> Result<(), Error> + Copy,
     {
-        // SAFETY: passed on to the caller.
-        unsafe { engine::enqueue(self.wire(), self.context().stream(), op, f) }
+        let (wire, stream) = (self.wire(), self.context().stream());
+        if bytes <= SHORT {
+            // SAFETY: passed on to the caller.
+            unsafe { engine::enqueue_short(wire, stream, op, f) }
+        } else {
+            // SAFETY: passed on to the caller.
+            unsafe { engine::enqueue(wire, stream, op, f) }
+        }
     }
 
     /// Enqueues a copy of `src`, device memory of this PE, to `pe`'s copy of `dst`. Lengths must be equal. What it wrote is
@@ -82,7 +91,7 @@ impl<S: StreamTag> ShmemContext<S> {
         // SAFETY: `src` was admitted to this stream, as for a copy; the target lies in an allocation that this PE has not
         // dropped, so no PE frees it before this stream has passed the put.
         unsafe {
-            self.remote(OP, move |wire| {
+            self.remote(OP, bytes, move |wire| {
                 wire.transport().put(target, from, bytes, pe);
                 Ok(())
             })
@@ -125,7 +134,7 @@ impl<S: StreamTag> ShmemContext<S> {
         let (to, bytes, pe) = (dst.ptr, dst.len * size_of::<X::Elem>(), pe.world as usize);
         // SAFETY: as for `put`.
         unsafe {
-            self.remote(OP, move |wire| {
+            self.remote(OP, bytes, move |wire| {
                 wire.transport().get(to, target, bytes, pe);
                 Ok(())
             })
@@ -171,7 +180,7 @@ impl<S: StreamTag> ShmemContext<S> {
         let (from, pe, size) = (src.ptr.cast_const(), pe.world as usize, size_of::<X::Elem>());
         // SAFETY: as for `put`; each place lies in its memory (`strided_len`).
         unsafe {
-            self.remote(OP, move |wire| {
+            self.remote(OP, count * size, move |wire| {
                 for nth in 0..count {
                     wire.transport().put(
                         target.at(nth * dst_stride * size),
@@ -225,7 +234,7 @@ impl<S: StreamTag> ShmemContext<S> {
         let (to, pe, size) = (dst.ptr, pe.world as usize, size_of::<X::Elem>());
         // SAFETY: as for `put`; each place lies in its memory (`strided_len`).
         unsafe {
-            self.remote(OP, move |wire| {
+            self.remote(OP, count * size, move |wire| {
                 for nth in 0..count {
                     wire.transport().get(to.add(nth * dst_stride * size), target.at(nth * src_stride * size), size, pe);
                 }
@@ -260,7 +269,7 @@ impl<S: StreamTag> ShmemContext<S> {
         let pe = pe.world as usize;
         // SAFETY: as for `put`; the element lies in the memory (`element`), and the value is in the closure.
         unsafe {
-            self.remote(OP, move |wire| {
+            self.remote(OP, size_of::<T>(), move |wire| {
                 wire.transport().put(target, (&raw const value).cast(), size_of::<T>(), pe);
                 Ok(())
             })

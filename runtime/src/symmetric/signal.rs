@@ -224,7 +224,7 @@ impl<S: StreamTag> ShmemContext<S> {
         let word = signal.word();
         // SAFETY: as for `put`; the signal's word lies in an allocation that this PE has not dropped.
         unsafe {
-            self.remote(OP, move |wire| {
+            self.remote(OP, bytes, move |wire| {
                 let transport = wire.transport();
                 if let Some(target) = target {
                     transport.put(target, from, bytes, pe);
@@ -268,7 +268,7 @@ impl<K: SignalKind, S: StreamTag> Signal<'_, K, S> {
         let card = Card::new(Kind::Wait, 0, [0; 3], 0);
         // SAFETY: the word lies in an allocation that this PE has not dropped.
         unsafe {
-            self.job.remote(Operation::Signal, move |wire| {
+            engine::enqueue(self.job.wire(), self.job.context().stream(), Operation::Signal, move |wire| {
                 wire.transport().wait(word, None, &card, &|signal| cmp.holds(signal, value)).map(|_| ())
             })
         }
@@ -342,7 +342,7 @@ impl<K: SignalKind, S: StreamTag> Signal<'_, K, S> {
         let (word, pe) = (self.word(), pe.world as usize);
         // SAFETY: as for `wait_until`.
         unsafe {
-            self.job.remote(Operation::Signal, move |wire| {
+            self.job.remote(Operation::Signal, size_of::<u64>(), move |wire| {
                 let transport = wire.transport();
                 transport.fence();
                 if K::ADDS {

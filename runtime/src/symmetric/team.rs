@@ -548,7 +548,9 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
             (Err(error), _) => Err(self.agree(card).err().unwrap_or(error)),
             (Ok(()), None) => self.agree(card),
             // SAFETY: the buffers' allocations are not dropped by this PE, so they are there until this stream has passed this.
-            (Ok(()), Some(targets)) => unsafe { self.job.remote(OP, move |wire| f(wire, &card, targets)) },
+            (Ok(()), Some(targets)) => unsafe {
+                engine::enqueue(self.job.wire(), self.job.context().stream(), OP, move |wire| f(wire, &card, targets))
+            },
         }
     }
 }

@@ -41,7 +41,7 @@ struct Heap {
     held: usize,
 }
 
-/// One PE's end of the job. The stream's worker alone calls what communicates.
+/// One PE's end of the job. One thread at a time calls what communicates: in an operation of the stream, in its turn.
 pub(crate) struct Wire {
     transport: Arc<dyn Transport>,
     mail: Box<Alloc>,

@@ -1,6 +1,9 @@
 //! Blocks of memory and the counts that keep them.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+#[cfg(feature = "cuda")]
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
@@ -84,8 +87,10 @@ impl Block {
     }
 
     #[allow(clippy::unnecessary_box_returns)] // a block is lent out by its address
+    #[inline(always)] // so that it is made in its place
     pub(crate) fn new(place: Place, base: NonNull<u8>, bytes: usize, storage: Storage) -> Box<Block> {
-        Box::new(Block {
+        let room = room();
+        let block = Block {
             holders: AtomicUsize::new(0),
             handles: AtomicUsize::new(0),
             ends: Mutex::new(Vec::new()),
@@ -95,11 +100,40 @@ impl Block {
             storage,
             place,
             device: None,
-        })
+        };
+        Box::write(room, block)
     }
 
+    /// Ends a block of memory that does not go back through it, and keeps the room it stood in for this thread's next one.
+    #[cfg(feature = "cuda")]
+    #[inline]
+    pub(crate) fn end(mut self: Box<Block>) {
+        debug_assert!(matches!(self.storage, Storage::Driver(crate::cuda::Allocation::Pool)));
+        // What is left has nothing to drop.
+        self.device = None;
+        if self.ends().capacity() > 0 {
+            *self.ends() = Vec::new();
+        }
+        // SAFETY: room for a block asks for nothing of what is in it.
+        let room = unsafe { Box::from_raw(Box::into_raw(self).cast::<MaybeUninit<Block>>()) };
+        // A thread whose locals are gone is at its end.
+        let _ = SPARE.try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            if spare.len() < SPARE_BLOCKS {
+                spare.push(room);
+            }
+        });
+    }
+
+    #[inline]
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.base
+    }
+
+    /// The ends of the reads that dropped handles left pending.
+    #[inline]
+    pub(crate) fn ends(&mut self) -> &mut Vec<Event> {
+        self.ends.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -129,6 +163,28 @@ impl Block {
     }
 }
 
+/// Room for a block.
+#[inline]
+#[allow(clippy::unnecessary_box_returns)] // as above
+fn room() -> Box<MaybeUninit<Block>> {
+    #[cfg(feature = "cuda")]
+    if let Ok(Some(room)) = SPARE.try_with(|spare| spare.borrow_mut().pop()) {
+        return room;
+    }
+    Box::new_uninit()
+}
+
+/// What a thread keeps for blocks of memory that the driver frees in stream order: those are made and ended with each
+/// buffer, while others lie on a device's free list in between.
+#[cfg(feature = "cuda")]
+const SPARE_BLOCKS: usize = 32;
+
+#[cfg(feature = "cuda")]
+thread_local! {
+    #[allow(clippy::vec_box)] // a block does not move
+    static SPARE: RefCell<Vec<Box<MaybeUninit<Block>>>> = const { RefCell::new(Vec::new()) };
+}
+
 impl Drop for Block {
     fn drop(&mut self) {
         match &self.storage {
@@ -151,6 +207,7 @@ unsafe impl Sync for BlockRef {}
 
 impl BlockRef {
     /// Makes `block` live, with one count, for a buffer of `used` bytes.
+    #[inline]
     pub(crate) fn new(mut block: Box<Block>, used: usize, device: Device) -> BlockRef {
         block.used = used;
         *block.holders.get_mut() = 1;
@@ -159,11 +216,13 @@ impl BlockRef {
         BlockRef(NonNull::from(Box::leak(block)))
     }
 
+    #[inline]
     fn block(&self) -> &Block {
         // SAFETY: a `BlockRef` is a count, and the block lives until the last count is gone.
         unsafe { self.0.as_ref() }
     }
 
+    #[inline]
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.block().base
     }
@@ -174,6 +233,7 @@ impl BlockRef {
     }
 
     /// The device whose allocator made the block.
+    #[inline]
     pub(crate) fn device(&self) -> &Device {
         self.block().device.as_ref().expect("a held block has its device")
     }
@@ -188,18 +248,32 @@ impl BlockRef {
         self.block().holders.load(Ordering::Acquire)
     }
 
-    /// Ends this count; the block itself if it was the last, with the ends of the reads that its handles left.
+    /// Ends this count; the block itself if it was the last.
     #[cfg(feature = "cuda")]
-    pub(crate) fn into_last(self) -> Option<(Box<Block>, Vec<Event>)> {
+    #[inline]
+    pub(crate) fn into_last(self) -> Option<Box<Block>> {
         let this = std::mem::ManuallyDrop::new(self);
-        if this.block().holders.fetch_sub(1, Ordering::Release) != 1 {
+        if !this.give_up() {
             return None;
         }
-        fence(Ordering::Acquire);
         // SAFETY: as in `drop`, which does not run.
-        let mut block = unsafe { Box::from_raw(this.0.as_ptr()) };
-        let ends = std::mem::take(block.ends.get_mut().unwrap_or_else(PoisonError::into_inner));
-        Some((block, ends))
+        Some(unsafe { Box::from_raw(this.0.as_ptr()) })
+    }
+
+    /// Ends the count, and says whether it was the last one.
+    #[inline]
+    fn give_up(&self) -> bool {
+        let holders = &self.block().holders;
+        // Acquire for the last one, and Release for the others: all uses of the memory happen before it goes to its next
+        // owner. A count of 1 is this one, of which nobody else can make another.
+        if holders.load(Ordering::Acquire) == 1 {
+            return true;
+        }
+        if holders.fetch_sub(1, Ordering::Release) == 1 {
+            fence(Ordering::Acquire);
+            return true;
+        }
+        false
     }
 
     /// Bytes of the block.
@@ -281,12 +355,10 @@ impl Clone for BlockRef {
 
 impl Drop for BlockRef {
     fn drop(&mut self) {
-        // Release, and Acquire for the last one: all uses of the memory happen before it goes to its next owner.
-        if self.block().holders.fetch_sub(1, Ordering::Release) == 1 {
-            fence(Ordering::Acquire);
+        if self.give_up() {
             // SAFETY: the block came from `Box::leak` in `new`, and the count that ended was the last.
             let mut block = unsafe { Box::from_raw(self.0.as_ptr()) };
-            block.ends.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+            block.ends().clear();
             if let Some(device) = block.device.take() {
                 device.give_back(block);
             }

@@ -156,6 +156,7 @@ impl<S: StreamTag> DeviceContext<S> {
     /// assert_eq!(*ctx.device(), Device::cpu());
     /// # Ok(()) }
     /// ```
+    #[inline]
     pub fn device(&self) -> &Device {
         self.stream.device()
     }
@@ -165,16 +166,19 @@ impl<S: StreamTag> DeviceContext<S> {
         DeviceContext { stream, tag: PhantomData }
     }
 
+    #[inline]
     pub(crate) fn stream(&self) -> &Arc<Stream> {
         &self.stream
     }
 
+    #[inline]
     pub(crate) fn is_same_stream<S2: StreamTag>(&self, other: &DeviceContext<S2>) -> bool {
         Arc::ptr_eq(&self.stream, &other.stream)
     }
 
     /// This handle as one of `other`'s stream: itself where that is the same stream, so that chained operations touch
     /// no reference count.
+    #[inline]
     pub(crate) fn into_same_or<S2: StreamTag>(self, other: &DeviceContext<S2>) -> DeviceContext<S2> {
         if self.is_same_stream(other) { DeviceContext { stream: self.stream, tag: PhantomData } } else { other.clone() }
     }

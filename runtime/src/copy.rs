@@ -3,6 +3,7 @@
 use crate::block::Place;
 use crate::context::DeviceContext;
 use crate::error::{Error, Operation};
+use crate::landing::Landings;
 use crate::operand::Counted;
 use crate::region::{Admitted, Candidate, admit};
 use crate::stream::{Stream, not_on_worker};
@@ -59,7 +60,7 @@ macro_rules! checked {
 }
 
 /// Enqueues a copy of `E`s on `ctx`. Both operands' streams are compared first, then the lengths.
-#[inline]
+#[inline(always)] // operands and result stay in registers, and what each call knows of its operands leaves one driver call
 pub(crate) fn enqueue<E, S: StreamTag>(
     ctx: &DeviceContext<S>,
     dst: Candidate<'_>,
@@ -67,7 +68,7 @@ pub(crate) fn enqueue<E, S: StreamTag>(
     count: Option<Counted>,
 ) -> Enqueued {
     const OP: Operation = Operation::Copy;
-    let stream = ctx.stream();
+    let (stream, landings) = (ctx.stream(), dst.landings());
     let dst = checked!(admit(OP, stream, dst));
     let src = checked!(admit(OP, stream, src));
     if dst.len != src.len {
@@ -80,12 +81,13 @@ pub(crate) fn enqueue<E, S: StreamTag>(
     let _parked = ParkAfter { stream, count };
     // SAFETY: both operands were admitted to this stream and have `len` elements. They do not overlap: the destination
     // is owned or mutably borrowed by this call. They stay valid: device memory is freed in stream order, host memory
-    // is in flight or counted until the stream has passed this, and lent memory is waited for by its scope.
-    Enqueued { result: unsafe { stream.copy(dst, src, dst.len * size_of::<E>()) }, asked: true }
+    // is in flight or counted until the stream has passed this, and lent memory is waited for by its scope, which also
+    // ends the landings of what is lent to be written.
+    Enqueued { result: unsafe { stream.copy(dst, src, dst.len * size_of::<E>(), landings) }, asked: true }
 }
 
 /// Enqueues a fill of `dst` with `value` on `ctx`.
-#[inline]
+#[inline(always)]
 pub(crate) fn enqueue_fill<E: Copy, S: StreamTag>(ctx: &DeviceContext<S>, dst: Candidate<'_>, value: E) -> Enqueued {
     const OP: Operation = Operation::Fill;
     let dst = checked!(admit(OP, ctx.stream(), dst));
@@ -101,12 +103,13 @@ pub(crate) fn enqueue_fill<E: Copy, S: StreamTag>(ctx: &DeviceContext<S>, dst: C
 ///
 /// # Safety
 /// `ptr` is valid for as many elements as `operand` has, for writes if `to_ptr`, else for reads, does not overlap it,
-/// and stays so until the stream has passed the copy.
+/// and stays so until the stream has passed the copy; with `landings`, until those have ended.
 pub(crate) unsafe fn enqueue_raw<E, S: StreamTag>(
     ctx: &DeviceContext<S>,
     operand: Candidate<'_>,
     ptr: *mut E,
     to_ptr: bool,
+    landings: Option<&Landings>,
 ) -> Enqueued {
     const OP: Operation = Operation::Copy;
     let operand = checked!(admit(OP, ctx.stream(), operand));
@@ -117,5 +120,5 @@ pub(crate) unsafe fn enqueue_raw<E, S: StreamTag>(
     let other = Admitted { place: Place::Lent, ptr: ptr.cast(), len: operand.len };
     let (dst, src) = if to_ptr { (other, operand) } else { (operand, other) };
     // SAFETY: the operand as for a copy, the pointer by this function's contract.
-    Enqueued { result: unsafe { ctx.stream().copy(dst, src, operand.len * size_of::<E>()) }, asked: true }
+    Enqueued { result: unsafe { ctx.stream().copy(dst, src, operand.len * size_of::<E>(), landings) }, asked: true }
 }

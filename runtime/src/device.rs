@@ -266,6 +266,7 @@ impl Device {
     }
 
     /// Whether host memory of one is host memory to the other: pinned memory is, over all GPUs.
+    #[inline]
     pub(crate) fn shares_host_memory_with(&self, other: &Device) -> bool {
         std::mem::discriminant(&self.0) == std::mem::discriminant(&other.0)
     }

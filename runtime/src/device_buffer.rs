@@ -74,10 +74,12 @@ pub struct DeviceBuffer<T, S: StreamTag = Dyn> {
 }
 
 impl<T, S: StreamTag> DeviceBuffer<T, S> {
+    #[inline]
     pub(crate) fn from_region(region: Region<T, S>) -> Self {
         DeviceBuffer { region: Escrowed::new(region) }
     }
 
+    #[inline]
     pub(crate) fn into_region(self) -> Region<T, S> {
         self.region.into_region()
     }
@@ -91,6 +93,7 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
         self.region.block()
     }
 
+    #[inline]
     fn with_state<U>(self) -> DeviceBuffer<U, S> {
         DeviceBuffer::from_region(self.into_region().cast())
     }
@@ -130,6 +133,7 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
     /// assert_eq!(dev.len(), 3); // elements, not bytes
     /// # Ok(()) }
     /// ```
+    #[inline]
     pub fn len(&self) -> usize {
         self.region.len()
     }
@@ -160,6 +164,7 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
     /// assert_eq!(like.to_vec()?, [0; 3]);
     /// # Ok(()) }
     /// ```
+    #[inline]
     pub fn context(&self) -> &DeviceContext<S> {
         self.region.context()
     }
@@ -176,6 +181,7 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
     /// assert_eq!((head.to_vec()?, dev.to_vec()?), (vec![0; 2], vec![1; 3]));
     /// # Ok(()) }
     /// ```
+    #[inline]
     pub fn as_span(&self) -> DeviceSpan<'_, T, S> {
         DeviceSpan::new(Window::of(&self.region))
     }
@@ -193,6 +199,7 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
     /// assert_eq!(dev.to_vec()?, [1, 1, 2, 2]);
     /// # Ok(()) }
     /// ```
+    #[inline]
     pub fn as_span_mut(&mut self) -> DeviceSpanMut<'_, T, S> {
         // SAFETY: the window borrows the whole buffer mutably.
         unsafe { DeviceSpanMut::new(Window::of(&self.region)) }
@@ -364,6 +371,7 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
     /// # Errors
     /// [`Error::Length`], [`Error::WrongStream`], [`Error::WrongDevice`]; a host buffer that moved in comes back in
     /// flight with nothing pending.
+    #[inline]
     pub fn enqueue_copy_to<D: CopyDst>(&self, dst: D) -> Result<D::Out<S>, Fault<D::Out<S>>>
     where
         T: Init,
@@ -420,7 +428,7 @@ impl<T, S: StreamTag> DeviceBuffer<T, S> {
         T: Init,
     {
         // SAFETY: passed on to the caller.
-        unsafe { copy::enqueue_raw(self.context(), self.operand(), dst, true) }.result
+        unsafe { copy::enqueue_raw(self.context(), self.operand(), dst, true, None) }.result
     }
 
     /// A copy of all elements. Waits for the stream. **Blocks.**
@@ -460,6 +468,7 @@ impl<T: DType, S: StreamTag> DeviceBuffer<T, S> {
     ///
     /// # Errors
     /// As for [`enqueue_copy_to`](DeviceBuffer::enqueue_copy_to).
+    #[inline]
     pub fn enqueue_copy_from<R: CopySrc>(&mut self, src: R) -> Result<R::Out<S>, Fault<R::Out<S>>>
     where
         R::Elem: SameElem<T>,
@@ -482,6 +491,7 @@ impl<T: DType, S: StreamTag> DeviceBuffer<T, S> {
     ///
     /// # Errors
     /// Those of the enqueue; nothing was enqueued.
+    #[inline]
     pub fn enqueue_fill(&mut self, value: T) -> Result<(), Error> {
         copy::enqueue_fill(self.context(), self.operand(), value).result
     }
@@ -526,7 +536,7 @@ impl<T: DType, S: StreamTag> DeviceBuffer<T, S> {
     /// the copy.
     pub unsafe fn enqueue_copy_from_ptr(&mut self, src: *const T) -> Result<(), Error> {
         // SAFETY: passed on to the caller.
-        unsafe { copy::enqueue_raw(self.context(), self.operand(), src.cast_mut(), false) }.result
+        unsafe { copy::enqueue_raw(self.context(), self.operand(), src.cast_mut(), false, None) }.result
     }
 
     /// Forgets that the memory was written, so that it can be an `out` argument again.

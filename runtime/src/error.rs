@@ -228,7 +228,8 @@ pub enum Error {
         place: Memory,
         /// Bytes asked for.
         asked: usize,
-        /// Bytes in live buffers, and in dropped ones that a stream has not passed yet.
+        /// Bytes in live buffers, and in dropped ones that a stream has not passed yet; of a GPU's memory all that is in use
+        /// of the driver's pool.
         held: usize,
     },
     /// The call came from a kernel body. A worker that waits for itself would never return.
@@ -336,12 +337,10 @@ pub enum Error {
     #[error("the job could not start: {0}")]
     Job(Arc<str>),
     /// The engine of the job does not have this operation.
-    #[error("{op}: the engine `{engine}` of this job has no {what}")]
+    #[error("{op}: this job's engine has no {what}")]
     Unsupported {
         /// What was asked for.
         op: Operation,
-        /// The job's engine.
-        engine: &'static str,
         /// What it lacks.
         what: &'static str,
     },

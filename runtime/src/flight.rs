@@ -89,26 +89,38 @@ impl<T: DType, S: StreamTag> HostMemory for HostBuffer<T, S> {
 pub struct InFlight<H: HostMemory> {
     region: Escrowed<H::Elem, H::Tag>,
     memory: PhantomData<H>,
-    /// No driver and no worker was ever asked to use it: it is here because a check refused the call, and a wait gives it
-    /// back at once.
-    idle: bool,
+    state: State,
+}
+
+/// As large as a pointer: a value of whole words moves in whole words, while padding behind a byte makes the processor
+/// wait at each move for the move before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+enum State {
+    /// No driver and no worker was ever asked to use the memory: it is here because a check refused the call, and a wait
+    /// gives it back at once.
+    Idle,
+    Asked,
 }
 
 impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
     /// Host memory that an operation is about to use. Until one does, it is idle.
+    #[inline]
     pub(crate) fn new(host: HostBuffer<T, S>) -> Self {
-        InFlight { region: Escrowed::new(host.into_region()), memory: PhantomData, idle: true }
+        InFlight { region: Escrowed::new(host.into_region()), memory: PhantomData, state: State::Idle }
     }
 
     /// Notes whether a driver or a worker was asked to use the memory.
     #[inline]
     pub(crate) fn after(mut self, asked: bool) -> Self {
-        self.idle &= !asked;
+        if asked {
+            self.state = State::Asked;
+        }
         self
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.idle
+        self.state == State::Idle
     }
 
     #[inline]
@@ -121,7 +133,7 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
     /// # Safety
     /// `ctx`'s stream comes after everything that is pending on this memory.
     pub(crate) unsafe fn retag<S2: StreamTag>(self, ctx: &DeviceContext<S2>) -> InFlight<HostBuffer<T, S2>> {
-        let enqueued = !self.idle;
+        let enqueued = !self.is_idle();
         InFlight::new(HostBuffer::from_region(self.region.into_region().on(ctx))).after(enqueued)
     }
 
@@ -148,6 +160,7 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
     ///
     /// # Errors
     /// As for [`HostBuffer::enqueue_copy_to`].
+    #[inline]
     pub fn enqueue_copy_to<D: CopyDst>(self, dst: D) -> Result<D::With<Self, S>, Fault<D::With<Self, S>>>
     where
         D::Elem: SameElem<T>,
@@ -177,6 +190,7 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
     ///
     /// # Errors
     /// As for [`HostBuffer::enqueue_copy_from`].
+    #[inline]
     pub fn enqueue_copy_from<R: CopySrc>(self, src: R) -> Result<R::With<Self, S>, Fault<R::With<Self, S>>>
     where
         R::Elem: SameElem<T>,
@@ -204,6 +218,7 @@ impl<T: DType, S: StreamTag> InFlight<HostBuffer<T, S>> {
     ///
     /// # Errors
     /// As for [`HostBuffer::enqueue_fill`].
+    #[inline]
     pub fn enqueue_fill(self, value: T) -> Result<Self, Fault<Self>> {
         let done = copy::enqueue_fill(self.context(), self.operand(), value);
         let value = self.after(done.asked);
@@ -268,6 +283,7 @@ impl<H: HostMemory> InFlight<H> {
     /// # drop(host);
     /// # Ok(()) }
     /// ```
+    #[inline]
     pub fn len(&self) -> usize {
         self.region.len()
     }
@@ -298,6 +314,7 @@ impl<H: HostMemory> InFlight<H> {
     /// assert_eq!(its.synchronize(host)?[0], 7);
     /// # Ok(()) }
     /// ```
+    #[inline]
     pub fn context(&self) -> &DeviceContext<H::Tag> {
         self.region.context()
     }

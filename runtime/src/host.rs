@@ -60,6 +60,7 @@ pub struct HostBuffer<T, S: StreamTag = Dyn> {
 }
 
 impl<T, S: StreamTag> HostBuffer<T, S> {
+    #[inline]
     pub(crate) fn from_region(region: Region<T, S>) -> Self {
         HostBuffer { region }
     }
@@ -68,6 +69,7 @@ impl<T, S: StreamTag> HostBuffer<T, S> {
         &self.region
     }
 
+    #[inline]
     pub(crate) fn into_region(self) -> Region<T, S> {
         self.region
     }
@@ -101,6 +103,7 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
     /// assert_eq!(host[..], [0; 4]);
     /// # Ok(()) }
     /// ```
+    #[inline]
     pub fn context(&self) -> &DeviceContext<S> {
         self.region.context()
     }
@@ -198,6 +201,7 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
     /// # Errors
     /// [`Error::Length`], [`Error::WrongStream`], [`Error::WrongDevice`]; everything that moved in comes back in flight
     /// with nothing pending.
+    #[inline]
     pub fn enqueue_copy_to<D: CopyDst>(
         self,
         dst: D,
@@ -226,6 +230,7 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
     ///
     /// # Errors
     /// As for [`enqueue_copy_to`](HostBuffer::enqueue_copy_to).
+    #[inline]
     pub fn enqueue_copy_from<R: CopySrc>(
         self,
         src: R,
@@ -250,10 +255,12 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
     ///
     /// # Errors
     /// The buffer comes back in flight with nothing pending.
+    #[inline]
     pub fn enqueue_fill(self, value: T) -> Result<InFlight<Self>, Fault<InFlight<Self>>> {
         self.into_flight().enqueue_fill(value)
     }
 
+    #[inline]
     fn into_flight(self) -> InFlight<Self> {
         InFlight::new(self)
     }
@@ -389,7 +396,7 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
     pub unsafe fn enqueue_copy_to_ptr(self, dst: *mut T) -> Result<InFlight<Self>, Fault<InFlight<Self>>> {
         let flight = self.into_flight();
         // SAFETY: passed on to the caller.
-        let done = unsafe { copy::enqueue_raw(flight.context(), flight.operand(), dst, true) };
+        let done = unsafe { copy::enqueue_raw(flight.context(), flight.operand(), dst, true, None) };
         let value = flight.after(done.asked);
         match done.result {
             Ok(()) => Ok(value),
@@ -420,7 +427,7 @@ impl<T: DType, S: StreamTag> HostBuffer<T, S> {
     pub unsafe fn enqueue_copy_from_ptr(self, src: *const T) -> Result<InFlight<Self>, Fault<InFlight<Self>>> {
         let flight = self.into_flight();
         // SAFETY: passed on to the caller.
-        let done = unsafe { copy::enqueue_raw(flight.context(), flight.operand(), src.cast_mut(), false) };
+        let done = unsafe { copy::enqueue_raw(flight.context(), flight.operand(), src.cast_mut(), false, None) };
         let value = flight.after(done.asked);
         match done.result {
             Ok(()) => Ok(value),

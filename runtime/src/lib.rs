@@ -18,6 +18,9 @@
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("escrow hands 64-bit addresses to devices: it needs a 64-bit target");
 
+#[cfg(all(feature = "cuda", not(unix)))]
+compile_error!("the feature `cuda` is for Linux: jobs on GPUs load their library and start processes as it does there");
+
 // Macros expand to `::escrow` paths, in this crate's own tests too.
 extern crate self as escrow;
 
@@ -36,6 +39,7 @@ mod free_list;
 mod handoff;
 mod host;
 mod kernel;
+mod landing;
 mod op;
 mod operand;
 mod parking;
@@ -107,8 +111,8 @@ pub use shared_device::SharedDeviceBuffer;
 pub use shared_host::SharedHostBuffer;
 pub use span::{DeviceSpan, DeviceSpanMut};
 pub use symmetric::{
-    AtomicElem, Atomics, Exposed, ExposedSpan, Flip, Local, Pe, Reduction, Remote, ShmemBuffer, ShmemContext, Signal,
-    SignalKind, Team, TeamTag,
+    AtomicElem, Atomics, Exposed, ExposedSpan, Flip, KernelPeer, Local, Pe, PeerSpan, Reduction, Remote, ShmemBuffer,
+    ShmemContext, Signal, SignalKind, Team, TeamTag,
 };
 pub use tag::{Dyn, StreamTag};
 pub use wait::{Flight, Recorded};

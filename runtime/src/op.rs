@@ -57,6 +57,8 @@ pub(crate) struct CpuLaunch {
 pub(crate) struct Call {
     /// Runs it, reading its arguments from the pointer. An error fails the stream.
     pub(crate) run: unsafe fn(args: *const u8) -> Result<(), Error>,
+    /// Called in its place on a stream that has failed: nobody will come where others may be waiting.
+    pub(crate) skip: unsafe fn(args: *const u8, failure: &Error),
     pub(crate) args: Packed,
 }
 

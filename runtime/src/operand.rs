@@ -191,6 +191,7 @@ pub trait CopySrc: src::Sealed + Sized {
     fn candidate(&self) -> Candidate<'_>;
     /// A count that must outlive the copy because the operand stays with the caller.
     #[doc(hidden)]
+    #[inline]
     fn count(&self) -> Option<Counted> {
         None
     }
@@ -270,10 +271,13 @@ macro_rules! kept {
             type Tag = S;
             type Out<Q: StreamTag> = ();
             type With<R, Q: StreamTag> = R;
+            #[inline]
             fn candidate(&self) -> Candidate<'_> {
                 self.operand()
             }
+            #[inline]
             fn settle<Q: StreamTag>(self, _: &DeviceContext<Q>, _: bool) {}
+            #[inline]
             fn with<R, Q: StreamTag>(receiver: R, (): ()) -> R {
                 receiver
             }
@@ -307,12 +311,15 @@ macro_rules! moved {
             type Tag = AnyStream;
             type Out<Q: StreamTag> = InFlight<HostBuffer<T, Q>>;
             type With<R, Q: StreamTag> = (R, InFlight<HostBuffer<T, Q>>);
+            #[inline]
             fn candidate(&self) -> Candidate<'_> {
                 self.operand()
             }
+            #[inline]
             fn settle<Q: StreamTag>(self, ctx: &DeviceContext<Q>, asked: bool) -> Self::Out<Q> {
                 self.take_off(ctx).after(asked)
             }
+            #[inline]
             fn with<R, Q: StreamTag>(receiver: R, out: Self::Out<Q>) -> Self::With<R, Q> {
                 (receiver, out)
             }
@@ -324,12 +331,15 @@ macro_rules! moved {
             type Tag = S;
             type Out<Q: StreamTag> = Self;
             type With<R, Q: StreamTag> = (R, Self);
+            #[inline]
             fn candidate(&self) -> Candidate<'_> {
                 self.operand()
             }
+            #[inline]
             fn settle<Q: StreamTag>(self, _: &DeviceContext<Q>, asked: bool) -> Self {
                 self.after(asked)
             }
+            #[inline]
             fn with<R, Q: StreamTag>(receiver: R, out: Self) -> (R, Self) {
                 (receiver, out)
             }
@@ -349,13 +359,17 @@ impl<T: DType, S: StreamTag> CopySrc for &SharedHostBuffer<T, S> {
     type Tag = AnyStream;
     type Out<Q: StreamTag> = ();
     type With<R, Q: StreamTag> = R;
+    #[inline]
     fn candidate(&self) -> Candidate<'_> {
         self.operand()
     }
+    #[inline]
     fn count(&self) -> Option<Counted> {
         self.block().cloned().map(Counted)
     }
+    #[inline]
     fn settle<Q: StreamTag>(self, _: &DeviceContext<Q>, _: bool) {}
+    #[inline]
     fn with<R, Q: StreamTag>(receiver: R, (): ()) -> R {
         receiver
     }

@@ -35,7 +35,7 @@ fn enqueue<T, U, S: StreamTag, S2: StreamTag>(
     if Arc::ptr_eq(here, there) {
         // SAFETY: both are of this stream and have as many bytes. They are two buffers, which share no memory, and are
         // freed in stream order.
-        return unsafe { here.copy(to, from, bytes) };
+        return unsafe { here.copy(to, from, bytes, None) };
     }
     // SAFETY: as above; the source stays as it is until its own stream comes to the edge back, since it is borrowed
     // during this call.

@@ -13,6 +13,7 @@ use crate::block::{BlockRef, Place};
 use crate::context::DeviceContext;
 use crate::device::Device;
 use crate::error::{Error, Operation};
+use crate::landing::Landings;
 use crate::stream::Stream;
 use crate::tag::StreamTag;
 
@@ -33,6 +34,21 @@ pub struct Candidate<'a> {
     place: Place,
     ptr: NonNull<u8>,
     len: usize,
+    /// Of memory lent to be written: where its scope notes what it copies there in the end.
+    landings: Option<&'a Landings>,
+}
+
+impl<'a> Candidate<'a> {
+    /// As the destination of a copy that the scope of `landings` waits for.
+    #[inline]
+    pub(crate) fn landing_in(self, landings: &'a Landings) -> Self {
+        Candidate { landings: Some(landings), ..self }
+    }
+
+    #[inline]
+    pub(crate) fn landings(&self) -> Option<&'a Landings> {
+        self.landings
+    }
 }
 
 impl std::fmt::Debug for Candidate<'_> {
@@ -52,29 +68,33 @@ pub(crate) struct Admitted {
 }
 
 /// Compares an operand's stream with the one that the operation runs on: the only way to an operand's address.
-#[inline]
+#[inline(always)]
 pub(crate) fn admit(op: Operation, on: &Arc<Stream>, operand: Candidate<'_>) -> Result<Admitted, Error> {
-    match operand.home {
-        Home::Stream(home) if !Arc::ptr_eq(home, on) => {
-            return Err(if home.device() == on.device() {
-                Error::WrongStream { op }
-            } else {
-                Error::WrongDevice { op }
-            });
-        }
-        Home::HostOf(Some(device)) if !device.shares_host_memory_with(on.device()) => {
-            return Err(Error::WrongDevice { op });
-        }
-        Home::Stream(_) | Home::HostOf(_) => {}
+    let is_at_home = match operand.home {
+        Home::Stream(home) => Arc::ptr_eq(home, on),
+        Home::HostOf(device) => device.is_none_or(|device| device.shares_host_memory_with(on.device())),
+    };
+    if !is_at_home {
+        return Err(not_at_home(op, on, operand.home));
     }
     Ok(Admitted { place: operand.place, ptr: operand.ptr.as_ptr(), len: operand.len })
 }
 
+#[cold]
+fn not_at_home(op: Operation, on: &Stream, home: Home<'_>) -> Error {
+    match home {
+        Home::Stream(home) if home.device() == on.device() => Error::WrongStream { op },
+        Home::Stream(_) | Home::HostOf(_) => Error::WrongDevice { op },
+    }
+}
+
 /// Bytes of `len` elements.
+#[inline]
 pub(crate) fn byte_len<T>(len: usize) -> Result<usize, Error> {
-    len.checked_mul(size_of::<T>())
-        .filter(|&bytes| isize::try_from(bytes).is_ok())
-        .ok_or(Error::TooLarge { len, elem_size: size_of::<T>() })
+    match len.checked_mul(size_of::<T>()) {
+        Some(bytes) if isize::try_from(bytes).is_ok() => Ok(bytes),
+        _ => Err(Error::TooLarge { len, elem_size: size_of::<T>() }),
+    }
 }
 
 /// `range` as start and end, if it lies in `0..len`.
@@ -125,18 +145,22 @@ impl<T, S: StreamTag> Region<T, S> {
         if bytes == 0 {
             return Ok(Region::empty(ctx.clone()));
         }
+        // Counted first: behind the allocation the processor would wait for what that has just written.
+        let ctx = ctx.clone();
         let block = ctx.stream().allocate(place, bytes)?;
-        Ok(Region { ptr: block.base().cast(), len, block: Some(block), ctx: ctx.clone() })
+        Ok(Region { ptr: block.base().cast(), len, block: Some(block), ctx })
     }
 
     pub(crate) fn empty(ctx: DeviceContext<S>) -> Self {
         Region { ptr: NonNull::dangling(), len: 0, block: None, ctx }
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
+    #[inline]
     pub(crate) fn context(&self) -> &DeviceContext<S> {
         &self.ctx
     }
@@ -148,7 +172,8 @@ impl<T, S: StreamTag> Region<T, S> {
     /// As an operand that belongs to this region's stream.
     #[inline]
     pub(crate) fn candidate(&self, place: Place) -> Candidate<'_> {
-        Candidate { home: Home::Stream(self.ctx.stream()), place, ptr: self.ptr.cast(), len: self.len }
+        let home = Home::Stream(self.ctx.stream());
+        Candidate { home, place, ptr: self.ptr.cast(), len: self.len, landings: None }
     }
 
     /// As an operand that joins any stream.
@@ -158,7 +183,7 @@ impl<T, S: StreamTag> Region<T, S> {
     #[inline]
     pub(crate) unsafe fn idle_candidate(&self) -> Candidate<'_> {
         let home = Home::HostOf(self.block.as_ref().map(BlockRef::device));
-        Candidate { home, place: Place::Host, ptr: self.ptr.cast(), len: self.len }
+        Candidate { home, place: Place::Host, ptr: self.ptr.cast(), len: self.len, landings: None }
     }
 
     /// The same memory with a count of its own, for read-only sharing.
@@ -172,12 +197,14 @@ impl<T, S: StreamTag> Region<T, S> {
     }
 
     /// The same memory under another context. Makes no edge between the streams.
+    #[inline]
     pub(crate) fn on<S2: StreamTag>(self, ctx: &DeviceContext<S2>) -> Region<T, S2> {
         let ctx = self.ctx.into_same_or(ctx);
         Region { ptr: self.ptr, len: self.len, block: self.block, ctx }
     }
 
     /// The same bytes as elements of another type of the same layout, such as `T` and `MaybeUninit<T>`.
+    #[inline]
     pub(crate) fn cast<U>(self) -> Region<U, S> {
         const { assert!(size_of::<T>() == size_of::<U>() && align_of::<T>() == align_of::<U>()) };
         Region { ptr: self.ptr.cast(), len: self.len, block: self.block, ctx: self.ctx }
@@ -232,6 +259,7 @@ impl<T, S: StreamTag> Region<T, S> {
     }
 
     /// Gives up the count, for whoever takes it over.
+    #[inline]
     pub(crate) fn into_parts(self) -> (NonNull<T>, usize, Option<BlockRef>, DeviceContext<S>) {
         (self.ptr, self.len, self.block, self.ctx)
     }
@@ -259,11 +287,13 @@ unsafe impl<T: Sync, S: StreamTag> Sync for Region<T, S> {}
 pub(crate) struct Escrowed<T, S: StreamTag>(std::mem::ManuallyDrop<Region<T, S>>);
 
 impl<T, S: StreamTag> Escrowed<T, S> {
+    #[inline]
     pub(crate) fn new(region: Region<T, S>) -> Self {
         Escrowed(std::mem::ManuallyDrop::new(region))
     }
 
     /// The region as it is: the caller now answers for what is pending on it.
+    #[inline]
     pub(crate) fn into_region(self) -> Region<T, S> {
         let mut this = std::mem::ManuallyDrop::new(self);
         // SAFETY: `this` is never dropped or used again, so the region is taken once.
@@ -273,12 +303,14 @@ impl<T, S: StreamTag> Escrowed<T, S> {
 
 impl<T, S: StreamTag> std::ops::Deref for Escrowed<T, S> {
     type Target = Region<T, S>;
+    #[inline]
     fn deref(&self) -> &Region<T, S> {
         &self.0
     }
 }
 
 impl<T, S: StreamTag> Drop for Escrowed<T, S> {
+    #[inline]
     fn drop(&mut self) {
         // SAFETY: the value is not used after its drop.
         let region = unsafe { std::mem::ManuallyDrop::take(&mut self.0) };
@@ -305,6 +337,7 @@ impl<T, S: StreamTag> Clone for Window<'_, T, S> {
 impl<T, S: StreamTag> Copy for Window<'_, T, S> {}
 
 impl<'a, T, S: StreamTag> Window<'a, T, S> {
+    #[inline]
     pub(crate) fn of(region: &'a Region<T, S>) -> Self {
         Window { ptr: region.ptr, len: region.len, ctx: &region.ctx, memory: PhantomData }
     }
@@ -314,17 +347,20 @@ impl<'a, T, S: StreamTag> Window<'a, T, S> {
         Window { ptr, len, ctx, memory: PhantomData }
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
+    #[inline]
     pub(crate) fn context(&self) -> &'a DeviceContext<S> {
         self.ctx
     }
 
     #[inline]
     pub(crate) fn candidate(&self, place: Place) -> Candidate<'a> {
-        Candidate { home: Home::Stream(self.ctx.stream()), place, ptr: self.ptr.cast(), len: self.len }
+        let home = Home::Stream(self.ctx.stream());
+        Candidate { home, place, ptr: self.ptr.cast(), len: self.len, landings: None }
     }
 
     pub(crate) fn slice(self, range: &impl RangeBounds<usize>) -> Result<Self, Error> {

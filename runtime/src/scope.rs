@@ -13,6 +13,7 @@ use crate::cuda::Registrations;
 use crate::device::Kind;
 use crate::dtype::DType;
 use crate::error::{Error, Operation};
+use crate::landing::Landings;
 use crate::region::{Candidate, Window, byte_len};
 use crate::stream::{Stream, not_on_worker};
 use crate::tag::{Dyn, StreamTag};
@@ -64,25 +65,33 @@ use crate::tag::{Dyn, StreamTag};
 /// ```
 pub struct Scope<'scope, 'env: 'scope, S: StreamTag = Dyn> {
     ctx: DeviceContext<S>,
+    landings: &'scope Landings,
     #[cfg(feature = "cuda")]
     registered: &'scope Registrations,
     // Invariant in both, as in `std::thread::scope`.
     lifetimes: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
 }
 
-/// Waits when the scope ends, also while unwinding, and unpins what was registered. It lies in the frame of `scope`,
-/// where no user can forget it.
+/// Waits when the scope ends, also while unwinding, brings downloads to where they go, and unpins what was registered. It
+/// lies in the frame of `scope`, where no user can forget it.
 struct WaitAtEnd<'a> {
     stream: Option<&'a Stream>,
+    landings: &'a Landings,
     #[cfg(feature = "cuda")]
     registered: &'a Registrations,
 }
 
 impl WaitAtEnd<'_> {
     fn wait(&mut self) -> Result<(), Error> {
-        match self.stream.take().map_or(Ok(()), |stream| stream.synchronize(Operation::Scope)) {
+        let Some(stream) = self.stream.take() else { return Ok(()) };
+        let waited = stream.synchronize(Operation::Scope);
+        match &waited {
+            Ok(()) => self.landings.end(),
+            Err(_) => self.landings.give_up(stream),
+        }
+        match waited {
             // A wait of the CPU device that fails like this has waited all the same: the worker has passed everything.
-            done @ (Ok(()) | Err(Error::StreamFailed(_))) => {
+            done @ (Ok(()) | Err(Error::StreamFailed(_) | Error::PeFailed(_) | Error::Diverged(_))) => {
                 #[cfg(feature = "cuda")]
                 self.registered.end();
                 done
@@ -144,14 +153,17 @@ impl<S: StreamTag> DeviceContext<S> {
         not_on_worker(op)?;
         #[cfg(feature = "cuda")]
         let registered = Registrations::default();
+        let landings = Landings::default();
         let scope = Scope {
             ctx: self.clone(),
+            landings: &landings,
             #[cfg(feature = "cuda")]
             registered: &registered,
             lifetimes: PhantomData,
         };
         let mut end = WaitAtEnd {
             stream: Some(self.stream()),
+            landings: &landings,
             #[cfg(feature = "cuda")]
             registered: &registered,
         };
@@ -185,7 +197,10 @@ impl<'scope, S: StreamTag> Scope<'scope, '_, S> {
         HostSpan { window: Window::lent(NonNull::from(host).cast(), host.len(), &self.ctx) }
     }
 
-    /// Lends a slice, as the destination of copies on this stream. It can be read again after the scope.
+    /// Lends a slice, as the destination of a copy on this stream. It can be read again after the scope.
+    ///
+    /// Copies from a GPU go through pinned memory of this library and arrive at the end of the scope, as long as they have
+    /// up to 8 MiB, and up to 32 MiB together. What is more waits in the call.
     ///
     /// ```
     /// # use escrow::{Device, DeviceContext};
@@ -200,7 +215,12 @@ impl<'scope, S: StreamTag> Scope<'scope, '_, S> {
     pub fn lend_mut<T: DType>(&'scope self, host: &'scope mut [T]) -> HostSpanMut<'scope, T, S> {
         const { T::VALID };
         let len = host.len();
-        HostSpanMut { window: Window::lent(NonNull::from(host).cast(), len, &self.ctx), exclusive: PhantomData }
+        let window = Window::lent(NonNull::from(host).cast(), len, &self.ctx);
+        HostSpanMut { window, landings: self.landings, exclusive: PhantomData }
+    }
+
+    pub(crate) fn landings(&self) -> &'scope Landings {
+        self.landings
     }
 
     /// Pins a slice until the end of the scope, so that a GPU copies from and to it directly, both ways and any number of
@@ -353,12 +373,13 @@ impl<T, S: StreamTag> fmt::Debug for HostSpan<'_, T, S> {
 /// ```
 pub struct HostSpanMut<'scope, T, S: StreamTag = Dyn> {
     window: Window<'scope, T, S>,
+    landings: &'scope Landings,
     exclusive: PhantomData<&'scope mut [T]>,
 }
 
 impl<T, S: StreamTag> HostSpanMut<'_, T, S> {
     pub(crate) fn operand(&self) -> Candidate<'_> {
-        self.window.candidate(Place::Lent)
+        self.window.candidate(Place::Lent).landing_in(self.landings)
     }
 }
 

@@ -60,6 +60,7 @@ impl<T, S: StreamTag> Clone for DeviceSpan<'_, T, S> {
 impl<T, S: StreamTag> Copy for DeviceSpan<'_, T, S> {}
 
 impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
+    #[inline]
     pub(crate) fn new(window: Window<'a, T, S>) -> Self {
         DeviceSpan { window }
     }
@@ -79,6 +80,7 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
     /// assert_eq!(dev.as_span().slice(1..3)?.len(), 2);
     /// # Ok(()) }
     /// ```
+    #[inline]
     pub fn len(&self) -> usize {
         self.window.len()
     }
@@ -109,6 +111,7 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
     /// assert_eq!(copy.len(), 5);
     /// # Ok(()) }
     /// ```
+    #[inline]
     pub fn context(&self) -> &'a DeviceContext<S> {
         self.window.context()
     }
@@ -183,6 +186,7 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
     /// # Errors
     /// [`Error::Length`], [`Error::WrongStream`], [`Error::WrongDevice`]; a host buffer that moved in comes back in
     /// flight with nothing pending.
+    #[inline]
     pub fn enqueue_copy_to<D: CopyDst>(self, dst: D) -> Result<D::Out<S>, Fault<D::Out<S>>>
     where
         T: Init,
@@ -219,10 +223,11 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
         if dst.len() != self.len() {
             return Err(Error::Length { op: Operation::Copy, dst: dst.len(), src: self.len() });
         }
-        self.context().scope_for(Operation::Copy, |_| {
+        self.context().scope_for(Operation::Copy, |s| {
+            let to = dst.as_mut_ptr();
             // SAFETY: the slice has `len` elements (compared above), borrowed for longer than the scope, which waits
             // before it returns, whatever comes of the copy.
-            unsafe { copy::enqueue_raw(self.context(), self.operand(), dst.as_mut_ptr(), true) }.result
+            unsafe { copy::enqueue_raw(self.context(), self.operand(), to, true, Some(s.landings())) }.result
         })
     }
 
@@ -245,10 +250,11 @@ impl<'a, T, S: StreamTag> DeviceSpan<'a, T, S> {
         T: Init,
     {
         let mut values = Vec::<T>::with_capacity(self.len());
-        self.context().scope_for(Operation::Copy, |_| {
+        self.context().scope_for(Operation::Copy, |s| {
+            let to = values.as_mut_ptr();
             // SAFETY: the vector has room for `len` elements and lies outside of the scope, which waits before it
             // returns, whatever comes of the copy.
-            unsafe { copy::enqueue_raw(self.context(), self.operand(), values.as_mut_ptr(), true) }.result
+            unsafe { copy::enqueue_raw(self.context(), self.operand(), to, true, Some(s.landings())) }.result
         })?;
         // SAFETY: the scope returned `Ok`, so the copy has written `len` elements, which the buffer had (`Init`).
         unsafe { values.set_len(self.len()) };
@@ -332,6 +338,7 @@ pub struct DeviceSpanMut<'a, T, S: StreamTag = Dyn> {
 impl<'a, T, S: StreamTag> DeviceSpanMut<'a, T, S> {
     /// # Safety
     /// The window's memory is borrowed mutably for `'a`, for this span alone.
+    #[inline]
     pub(crate) unsafe fn new(window: Window<'a, T, S>) -> Self {
         DeviceSpanMut { window, exclusive: PhantomData }
     }
@@ -351,6 +358,7 @@ impl<'a, T, S: StreamTag> DeviceSpanMut<'a, T, S> {
     /// assert_eq!(dev.as_span_mut().slice(1..3)?.len(), 2);
     /// # Ok(()) }
     /// ```
+    #[inline]
     pub fn len(&self) -> usize {
         self.window.len()
     }
@@ -382,6 +390,7 @@ impl<'a, T, S: StreamTag> DeviceSpanMut<'a, T, S> {
     /// assert_eq!(dev.to_vec()?, [1; 5]);
     /// # Ok(()) }
     /// ```
+    #[inline]
     pub fn context(&self) -> &'a DeviceContext<S> {
         self.window.context()
     }
@@ -500,6 +509,7 @@ impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, T, S> {
     /// # Errors
     /// [`Error::Length`], [`Error::WrongStream`], [`Error::WrongDevice`]; a host buffer that moved in comes back in
     /// flight with nothing pending.
+    #[inline]
     pub fn enqueue_copy_from<R: CopySrc>(&mut self, src: R) -> Result<R::Out<S>, Fault<R::Out<S>>>
     where
         R::Elem: SameElem<T>,
@@ -527,6 +537,7 @@ impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, T, S> {
     ///
     /// # Errors
     /// Those of the enqueue; nothing was enqueued.
+    #[inline]
     pub fn enqueue_fill(&mut self, value: T) -> Result<(), Error> {
         copy::enqueue_fill(self.context(), self.operand(), value).result
     }
@@ -592,6 +603,7 @@ impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, MaybeUninit<T>, S> {
     /// # Errors
     /// [`Error::Length`], [`Error::WrongStream`], [`Error::WrongDevice`]; a host buffer that moved in comes back in
     /// flight with nothing pending.
+    #[inline]
     pub fn enqueue_copy_from<R: CopySrc>(&mut self, src: R) -> Result<R::Out<S>, Fault<R::Out<S>>>
     where
         R::Elem: SameElem<T>,
@@ -615,6 +627,7 @@ impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, MaybeUninit<T>, S> {
     ///
     /// # Errors
     /// Those of the enqueue; nothing was enqueued.
+    #[inline]
     pub fn enqueue_fill(&mut self, value: T) -> Result<(), Error> {
         self.reborrow().written().enqueue_fill(value)
     }
@@ -641,6 +654,7 @@ impl<'a, T: DType, S: StreamTag> DeviceSpanMut<'a, MaybeUninit<T>, S> {
     }
 
     /// For operations that only write.
+    #[inline]
     fn written(self) -> DeviceSpanMut<'a, T, S> {
         let window = self.window.view().expect("`MaybeUninit<T>` has the layout of `T`");
         // SAFETY: `self` ends here; the view is of the same memory.

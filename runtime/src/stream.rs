@@ -8,6 +8,7 @@ use crate::cpu::{self, is_worker};
 use crate::cuda;
 use crate::device::{Device, Kind};
 use crate::error::{Error, Operation};
+use crate::landing::Landings;
 use crate::op::{Call, CpuLaunch, Op, Packed};
 use crate::region::Admitted;
 
@@ -43,6 +44,7 @@ impl Stream {
         Arc::new(Stream { device, engine: Engine::Cuda(core) })
     }
 
+    #[inline]
     pub(crate) fn device(&self) -> &Device {
         &self.device
     }
@@ -63,14 +65,22 @@ impl Stream {
     ///
     /// # Safety
     /// Both operands were admitted to this stream and have `bytes` bytes, do not overlap, and stay valid and are used by
-    /// nobody else as the copy demands until the stream has passed it.
-    #[inline(always)] // so that the operation is made in its slot and not copied there
-    pub(crate) unsafe fn copy(&self, dst: Admitted, src: Admitted, bytes: usize) -> Result<(), Error> {
+    /// nobody else as the copy demands until the stream has passed it, and a lent destination until `landings` have ended.
+    #[inline(always)] // so that what a caller knows of its operands is known here: one driver call is left
+    pub(crate) unsafe fn copy(
+        &self,
+        dst: Admitted,
+        src: Admitted,
+        bytes: usize,
+        landings: Option<&Landings>,
+    ) -> Result<(), Error> {
+        #[cfg(not(feature = "cuda"))]
+        let _ = landings;
         match &self.engine {
-            Engine::Cpu(core) => core.enqueue(Operation::Copy, Op::Copy { dst: dst.ptr, src: src.ptr, bytes }),
+            Engine::Cpu(core) => copy_on_cpu(core, dst.ptr, src.ptr, bytes),
             // SAFETY: passed on to the caller.
             #[cfg(feature = "cuda")]
-            Engine::Cuda(core) => unsafe { core.copy(dst, src, bytes) },
+            Engine::Cuda(core) => unsafe { core.copy(dst, src, bytes, landings) },
         }
     }
 
@@ -124,10 +134,7 @@ impl Stream {
     #[inline(always)]
     pub(crate) unsafe fn fill<E: Copy>(&self, dst: Admitted, value: E) -> Result<(), Error> {
         match &self.engine {
-            Engine::Cpu(core) => {
-                let (pattern, size) = (Packed::new(value), size_of::<E>());
-                core.enqueue(Operation::Fill, Op::Fill { dst: dst.ptr, pattern, size, count: dst.len })
-            }
+            Engine::Cpu(core) => fill_on_cpu(core, dst.ptr, dst.len, value),
             // SAFETY: passed on to the caller.
             #[cfg(feature = "cuda")]
             Engine::Cuda(core) => unsafe { core.fill(dst, value) },
@@ -172,6 +179,7 @@ impl Stream {
 
     /// The engine, for launches of device code.
     #[cfg(feature = "cuda")]
+    #[inline]
     pub(crate) fn cuda(&self) -> Option<&cuda::Core> {
         match &self.engine {
             Engine::Cpu(_) => None,
@@ -234,6 +242,19 @@ impl Stream {
     }
 }
 
+// Out of line, once for all callers, and so that the operation is made in its slot and not copied there.
+
+#[inline(never)]
+fn copy_on_cpu(core: &cpu::Core, dst: *mut u8, src: *const u8, bytes: usize) -> Result<(), Error> {
+    core.enqueue(Operation::Copy, Op::Copy { dst, src, bytes })
+}
+
+#[inline(never)]
+fn fill_on_cpu<E: Copy>(core: &cpu::Core, dst: *mut u8, count: usize, value: E) -> Result<(), Error> {
+    let (pattern, size) = (Packed::new(value), size_of::<E>());
+    core.enqueue(Operation::Fill, Op::Fill { dst, pattern, size, count })
+}
+
 impl Drop for Stream {
     fn drop(&mut self) {
         match &self.engine {
@@ -292,6 +313,7 @@ impl Event {
 }
 
 /// Refuses a call from a thread that runs a device's work: waiting there for that work would never end.
+#[inline]
 pub(crate) fn not_on_worker(op: Operation) -> Result<(), Error> {
     if is_worker() { Err(Error::FromWorker { op }) } else { Ok(()) }
 }

@@ -1,6 +1,8 @@
 //! What the fake driver tells about itself. It is looked for while the program runs, since a real driver has none of it.
 
+use std::env;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::process::Command;
 use std::ptr;
 
 unsafe extern "C" {
@@ -43,6 +45,16 @@ pub fn live_allocations() -> usize {
     count()
 }
 
+/// Makes the `nth` call of a driver function from now on answer `code` instead of doing its work; nothing on a real driver.
+pub fn fail(name: &str, nth: u64, code: i32) {
+    let Some(found) = find(c"fake_cuda_set_fail") else { return };
+    // SAFETY: the fake driver exports this function with this signature.
+    let set = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_char, u64, c_int)>(found) };
+    let name = CString::new(name).expect("a name without a zero");
+    // SAFETY: the name ends in a zero.
+    unsafe { set(name.as_ptr(), nth, code) };
+}
+
 /// The driver calls that `f` makes, a line each; none on a real driver.
 pub fn log(f: impl FnOnce()) -> Vec<String> {
     let (Some(set), Some(get)) = (find(c"fake_cuda_set_log"), find(c"fake_cuda_log")) else { return Vec::new() };
@@ -63,4 +75,32 @@ pub fn log(f: impl FnOnce()) -> Vec<String> {
     set(0);
     text.truncate(len);
     String::from_utf8(text).expect("text").lines().map(str::to_owned).collect()
+}
+
+/// Runs one test of the calling program in a process of its own, with the fake driver told to be otherwise. `None` where
+/// that is done, or not possible; `Some` in that process.
+///
+/// # Panics
+/// If that process fails.
+#[must_use]
+#[track_caller]
+pub fn alone(test: &str, settings: &[(&str, &str)]) -> Option<()> {
+    if env::var_os("ESCROW_CUDA_ALONE").is_some() {
+        return Some(());
+    }
+    if crate::gpu().is_some() && is_here() {
+        let child = Command::new(env::current_exe().expect("this program"))
+            .args([test, "--exact", "--nocapture"])
+            .env("ESCROW_CUDA_ALONE", "1")
+            // As a real driver is, but for what the test sets.
+            .env_remove("FAKE_CUDA_POOLS")
+            .env_remove("FAKE_CUDA_STRICT")
+            .env_remove("FAKE_CUDA_DELAY")
+            .envs(settings.iter().copied())
+            .output()
+            .expect("this program starts");
+        let (said, wrong) = (String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
+        assert!(child.status.success(), "{settings:?}: {said}{wrong}");
+    }
+    None
 }

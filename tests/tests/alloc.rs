@@ -45,7 +45,54 @@ fn the_allocator_counts() {
 
 #[test]
 fn chained_operations_allocate_nothing() {
-    let ctx = context();
+    chain(&context(), |ctx, a, b| enqueue_mix(ctx, a, b).unwrap());
+}
+
+/// The same on a GPU, whose driver allocates by itself, and launches of device code in place of bodies.
+#[cfg(feature = "cuda")]
+#[test]
+fn chained_operations_allocate_nothing_on_a_gpu() {
+    #[escrow::kernels(struct Blas, ptx = "../examples/kernels/blas.ptx")]
+    // SAFETY: thread `i` writes `y[i]`, for `i < n`.
+    unsafe extern "kernel" {
+        #[launch(cover(y))]
+        #[requires(x.len() == y.len())]
+        safe fn saxpy(#[len_of(y)] n: u32, a: f32, x: &[f32], y: &mut [f32]);
+    }
+
+    let Some(gpu) = escrow_tests::gpu() else { return };
+    let ctx = DeviceContext::new(gpu).unwrap();
+    let blas = Blas::load(ctx.device()).unwrap();
+    chain(&ctx, |ctx, a, b| {
+        let mut y = a.as_span_mut().view::<f32>().unwrap();
+        blas.saxpy(ctx, 2.0, &b.as_span().view::<f32>().unwrap(), &mut y).unwrap();
+    });
+
+    // Fills that are no memsets.
+    let mut wide = ctx.enqueue_create_buffer_zeroed::<u64>(100).unwrap();
+    let mut odd = ctx.enqueue_create_buffer_zeroed::<[u8; 3]>(100).unwrap();
+    for turn in 0..20 {
+        let mut fills = || {
+            wide.enqueue_fill(0x0123_4567_89AB_CDEF).unwrap();
+            odd.enqueue_fill([5; 3]).unwrap();
+            ctx.synchronize(()).unwrap();
+        };
+        // Elements of three bytes go by a staged copy of one of them, which is doubled.
+        if turn == 0 { fills() } else { none("a fill", fills) }
+    }
+
+    // What Rust keeps for a buffer is kept for the next.
+    for turn in 0..10 {
+        let buffers = || {
+            drop([(); 3].map(|()| ctx.enqueue_create_buffer::<u8>(5000).unwrap()));
+            ctx.synchronize(()).unwrap();
+        };
+        if turn == 0 { buffers() } else { none("a buffer", buffers) }
+    }
+}
+
+/// A chain of operations on two streams of a device, and `launch` in it, over and over.
+fn chain(ctx: &DeviceContext, launch: impl Fn(&DeviceContext, &mut DeviceBuffer<u32>, &DeviceBuffer<u32>)) {
     let other = ctx.fork().unwrap();
     let mut a = ctx.enqueue_create_buffer_zeroed::<u32>(256).unwrap();
     let mut b = ctx.enqueue_create_buffer_zeroed::<u32>(256).unwrap();
@@ -59,13 +106,13 @@ fn chained_operations_allocate_nothing() {
             b.enqueue_copy_from(&a).unwrap();
             b.as_span_mut().slice(..128).unwrap().enqueue_copy_from(a.as_span().slice(128..).unwrap()).unwrap();
             b.as_span_mut().chunks(32).unwrap().for_each(|mut chunk| chunk.enqueue_fill(7).unwrap());
-            enqueue_mix(&ctx, &mut a, &b).unwrap();
+            launch(ctx, &mut a, &b);
             let f = flight.take().unwrap().enqueue_fill(2).unwrap();
             let f = a.enqueue_copy_from(f).unwrap();
             let f = f.enqueue_copy_to(&mut b).unwrap();
             let f = b.enqueue_copy_to(f).unwrap();
             let f = ctx.handoff(f, &other).unwrap();
-            let f = other.handoff(f, &ctx).unwrap();
+            let f = other.handoff(f, ctx).unwrap();
             let host = ctx.synchronize(f).unwrap();
             let f = host.enqueue_fill(turn).unwrap();
             let host = ctx.record(f).unwrap().wait().unwrap();

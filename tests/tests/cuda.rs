@@ -6,7 +6,7 @@
 use std::env;
 use std::process::Command;
 
-use escrow::{DType, Device, DeviceBuffer, DeviceContext, Error, Fault, HostBuffer};
+use escrow::{DType, Device, DeviceContext, Error, Fault};
 use escrow_tests::{fake, gpu};
 
 fn context() -> Option<DeviceContext> {
@@ -196,128 +196,14 @@ fn driver_calls() -> Result<(), Error> {
     Ok(())
 }
 
-/// A bit of everything, which goes on after errors.
-fn everything(ctx: &DeviceContext) -> Result<(), Error> {
-    let other = ctx.fork()?;
-    let host = ctx.create_host_buffer_from(&[7u32; 64])?;
-    let (mut dev, flight) = match ctx.enqueue_create_buffer_from(host) {
-        Ok(both) => both,
-        Err(Fault { error, value }) => {
-            let _ = value.synchronize();
-            return Err(error);
-        }
-    };
-    let flight = match ctx.synchronize(flight) {
-        Ok(host) => host.enqueue_fill(9)?,
-        Err(Fault { value, .. }) => value,
-    };
-    let _ = dev.enqueue_fill(3);
-    let mut wide = ctx.enqueue_create_buffer_zeroed::<u64>(33)?;
-    let _ = wide.enqueue_fill(0x0123_4567_89AB_CDEF);
-    let _ = wide.as_span_mut().slice(1..)?.enqueue_fill(5);
-    let dev = match ctx.handoff(dev, &other) {
-        Ok(dev) => dev,
-        Err(fault) => fault.value,
-    };
-    let flight = dev.enqueue_copy_to(flight).unwrap_or_else(|fault| fault.value);
-    let recorded = flight.context().clone().record(flight);
-    let shared = dev.into_shared()?;
-    let there = shared.share_with(ctx);
-    let copied = there.map(|there| there.to_vec());
-    let _ = shared.try_unshare().map(|mut dev| dev.enqueue_fill(1));
-    let weights = ctx.create_host_buffer_from(&[1u8; 100])?.into_shared();
-    let _ = ctx.enqueue_create_buffer_from(&weights).map(|dev| dev.to_vec());
-    let _ = weights.try_unshare();
-    let mut out = vec![0u32; 64];
-    let _ = ctx.scope(|s| {
-        let mut dev = ctx.enqueue_create_buffer_zeroed::<u32>(64)?;
-        dev.enqueue_copy_from(s.lend(&[5; 64]))?;
-        dev.enqueue_copy_to(s.lend_mut(&mut out))?;
-        Ok(())
-    });
-    let landed: Result<HostBuffer<u32>, _> = recorded.map_err(Error::from)?.wait().map_err(Error::from);
-    if let (Ok(host), Ok(Ok(copied))) = (landed, copied) {
-        // Nobody reported an error on these, so they are right.
-        assert_eq!(host.len(), copied.len());
-    }
-    let on: Result<(), Error> = DeviceBuffer::<u32>::empty(ctx).on(&other, |dev| dev.enqueue_fill(1));
-    on?;
-    ctx.device().trim();
-    Ok(())
-}
-
-/// Each driver call fails in turn, before its work and after it, once and for good. The fake driver ends the process at
-/// the first race, use after free or bad handle.
-#[test]
-fn every_call_fails_in_turn() {
-    if env::var_os("ESCROW_CUDA_CHILD").is_some() {
-        if let Some(ctx) = gpu().map(DeviceContext::new) {
-            let done = ctx.and_then(|ctx| {
-                let done = everything(&ctx);
-                let _ = ctx.synchronize(());
-                done
-            });
-            println!("calls {} {}", fake::calls("*"), if done.is_ok() { "ok" } else { "error" });
-        }
-        return;
-    }
-    if gpu().is_none() || !fake::is_here() {
-        return;
-    }
-    let child = |fault: &str| {
-        let child = Command::new(env::current_exe().expect("this program"))
-            .args(["every_call_fails_in_turn", "--exact", "--nocapture"])
-            .env("ESCROW_CUDA_CHILD", "1")
-            .env("FAKE_CUDA_FAIL", fault)
-            .output()
-            .expect("this program starts");
-        let said = String::from_utf8_lossy(&child.stdout).into_owned();
-        assert!(child.status.success(), "{fault}: {said}{}", String::from_utf8_lossy(&child.stderr));
-        said
-    };
-    let said = child("");
-    let calls: u64 = said
-        .split_whitespace()
-        .skip_while(|word| *word != "calls")
-        .nth(1)
-        .and_then(|count| count.parse().ok())
-        .unwrap_or_else(|| panic!("the number of calls: {said}"));
-    assert!(said.contains(" ok") && calls > 40, "{said}");
-    for nth in 1..=calls {
-        child(&format!("*:{nth}:2"));
-        child(&format!("*:{nth}:719:after:sticky"));
-    }
-}
-
-/// Runs one test of this file in a process of its own, with the fake driver told to be otherwise; `None` where that is not
-/// possible, or in that process.
-fn alone(test: &str, settings: &[(&str, &str)]) -> Option<()> {
-    if env::var_os("ESCROW_CUDA_ALONE").is_some() {
-        return Some(());
-    }
-    if gpu().is_some() && fake::is_here() {
-        let child = Command::new(env::current_exe().expect("this program"))
-            .args([test, "--exact", "--nocapture"])
-            .env("ESCROW_CUDA_ALONE", "1")
-            // As a real driver is, but for what the test sets.
-            .env_remove("FAKE_CUDA_POOLS")
-            .env_remove("FAKE_CUDA_STRICT")
-            .env_remove("FAKE_CUDA_DELAY")
-            .envs(settings.iter().copied())
-            .output()
-            .expect("this program starts");
-        assert!(child.status.success(), "{settings:?}: {}", String::from_utf8_lossy(&child.stderr));
-    }
-    None
-}
-
 /// A driver call that failed may have enqueued its work all the same, so what comes back is waited for.
 ///
 /// Broken on purpose: `Enqueued::new` with `asked: result.is_ok()` makes this fail.
 #[test]
 fn what_a_failed_driver_call_hands_back_is_waited_for() -> Result<(), Error> {
     let faults = "cuMemcpyDtoHAsync_v2:1:700:after,cuMemcpyAsync:3:1";
-    let Some(()) = alone("what_a_failed_driver_call_hands_back_is_waited_for", &[("FAKE_CUDA_FAIL", faults)]) else {
+    let Some(()) = fake::alone("what_a_failed_driver_call_hands_back_is_waited_for", &[("FAKE_CUDA_FAIL", faults)])
+    else {
         return Ok(());
     };
     let Some(ctx) = context() else { return Ok(()) };
@@ -343,7 +229,7 @@ fn what_a_failed_driver_call_hands_back_is_waited_for() -> Result<(), Error> {
 /// A shared buffer keeps one end for each stream that read it, however many handles there were.
 #[test]
 fn a_buffer_that_is_shared_for_long_collects_nothing() -> Result<(), Error> {
-    let Some(()) = alone("a_buffer_that_is_shared_for_long_collects_nothing", &[]) else { return Ok(()) };
+    let Some(()) = fake::alone("a_buffer_that_is_shared_for_long_collects_nothing", &[]) else { return Ok(()) };
     let Some(ctx) = context() else { return Ok(()) };
     let other = ctx.fork()?;
     let shared = ctx.enqueue_create_buffer_zeroed::<u32>(64)?.into_shared()?;
@@ -362,7 +248,7 @@ fn a_buffer_that_is_shared_for_long_collects_nothing() -> Result<(), Error> {
 #[test]
 fn parked_memory_is_found_when_there_is_no_other() -> Result<(), Error> {
     let settings = [("FAKE_CUDA_POOLS", "0"), ("FAKE_CUDA_MEMORY", "100000000")];
-    let Some(()) = alone("parked_memory_is_found_when_there_is_no_other", &settings) else { return Ok(()) };
+    let Some(()) = fake::alone("parked_memory_is_found_when_there_is_no_other", &settings) else { return Ok(()) };
     let Some(ctx) = context() else { return Ok(()) };
     for i in 0..30 {
         drop(ctx.enqueue_create_buffer::<u8>(10_000_000)?.enqueue_fill(i)?);

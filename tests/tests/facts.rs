@@ -4,11 +4,12 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::rc::Rc;
 
+use escrow::shmem::{Add, Cmp, Max, Node, Set, Sum, World};
 use escrow::{
-    AnyStream, Bool8, Device, DeviceBuffer, DeviceContext, DevicePtr, DeviceSpan, DeviceSpanMut, Dim, Dyn, Error,
-    F8E4M3, F8E5M2, Failure, Fault, HostBuffer, HostPtr, HostSpan, HostSpanMut, InFlight, KernelSpan, KernelSpanMut,
-    Launch, Operation, PodElement, Recorded, Requirement, Scope, Share, SharedDeviceBuffer, SharedHostBuffer,
-    TrustedPtr,
+    AnyStream, Atomics, Bool8, Device, DeviceBuffer, DeviceContext, DevicePtr, DeviceSpan, DeviceSpanMut, Dim, Dyn,
+    Error, Exposed, ExposedSpan, F8E4M3, F8E5M2, Failure, Fault, HostBuffer, HostPtr, HostSpan, HostSpanMut, InFlight,
+    KernelSpan, KernelSpanMut, Launch, Operation, Pe, PodElement, Recorded, Requirement, Scope, Share,
+    SharedDeviceBuffer, SharedHostBuffer, ShmemBuffer, ShmemContext, Signal, Team, TrustedPtr,
 };
 use static_assertions::{assert_impl_all, assert_not_impl_any, const_assert};
 
@@ -91,7 +92,46 @@ assert_not_impl_any!(SharedHostBuffer<f32>: std::ops::DerefMut);
 assert_not_impl_any!(SharedDeviceBuffer<f32>: Clone);
 assert_not_impl_any!(Fault<InFlight<HostBuffer<f32>>>: std::ops::Deref);
 
+// What is of a job stays on the thread of its PE, and is nobody else's.
+macro_rules! stays {
+    ($($t:ty;)+) => { $( assert_not_impl_any!($t: Send, Sync); )+ };
+}
+
+stays! {
+    ShmemContext;
+    ShmemContext<Named>;
+    &'static ShmemContext;
+    ShmemBuffer<'static, f32>;
+    ShmemBuffer<'static, MaybeUninit<f32>>;
+    ShmemBuffer<'static, f32, Named>;
+    Exposed<ShmemBuffer<'static, f32>>;
+    Exposed<ShmemBuffer<'static, f32, Named>>;
+    ExposedSpan<'static, f32>;
+    Signal<'static, Set>;
+    Signal<'static, Add, Named>;
+    Team<'static, World>;
+    Team<'static, Node, Named>;
+    Pe<'static>;
+    Pe<'static, Node>;
+    Atomics<'static>;
+}
+
+assert_impl_all!(Cmp: Send, Sync, Copy);
+assert_impl_all!((Set, Add, Sum, Max, World, Node): Send, Sync, Copy);
+assert_impl_all!(Pe<'static>: Copy, Eq);
+assert_impl_all!(ExposedSpan<'static, f32>: Copy);
+assert_not_impl_any!(ShmemContext: Clone);
+assert_not_impl_any!(ShmemBuffer<'static, f32>: Clone, std::ops::Deref, AsRef<[f32]>);
+assert_not_impl_any!(Exposed<ShmemBuffer<'static, f32>>: Clone, std::ops::Deref, std::ops::DerefMut);
+assert_not_impl_any!(Signal<'static, Set>: Clone);
+assert_not_impl_any!(Team<'static, World>: Clone);
+
 // What a loop over buffers moves is a few words.
+const_assert!(size_of::<ShmemBuffer<'static, f32>>() <= 40);
+const_assert!(size_of::<Exposed<ShmemBuffer<'static, [u64; 20], Named>>>() <= 40);
+const_assert!(size_of::<Option<ShmemBuffer<'static, f32>>>() <= 40);
+const_assert!(size_of::<Pe<'static>>() <= 16);
+const_assert!(size_of::<Signal<'static, Set>>() <= 16);
 const_assert!(size_of::<DeviceBuffer<f32>>() <= 40);
 const_assert!(size_of::<HostBuffer<f32>>() <= 40);
 const_assert!(size_of::<InFlight<HostBuffer<f32>>>() <= 40);

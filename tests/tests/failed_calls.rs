@@ -10,7 +10,7 @@ fn setup() -> Result<(DeviceContext, escrow::DeviceBuffer<u8>), Error> {
     Ok((ctx, dev))
 }
 
-/// Broken on purpose: `InFlight::new` with `idle: false` makes this hang.
+/// Broken on purpose: `InFlight::new` with `State::Asked` makes this hang.
 #[test]
 fn lands_while_the_stream_is_held() -> Result<(), Error> {
     let (ctx, mut dev) = setup()?;

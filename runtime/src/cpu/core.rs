@@ -353,6 +353,13 @@ impl Core {
     fn execute(&self, op: &mut Op, failed: bool) -> Result<(), Error> {
         match op {
             Op::Wait(event) | Op::After(event) => self.block_worker_until(event),
+            Op::Call(call) if failed => {
+                if let Some(failure) = self.failure.get() {
+                    // SAFETY: as for `run` below.
+                    unsafe { (call.skip)(call.args.as_ptr(), failure) };
+                }
+                return Ok(());
+            }
             _ if failed => return Ok(()),
             _ => {}
         }

@@ -15,11 +15,14 @@ use super::{check, fill, stage};
 use crate::block::{Block, BlockRef, Place, Storage};
 use crate::error::{Error, Operation};
 use crate::kernel::{Launch, wrong_geometry};
+use crate::landing::Landings;
 use crate::region::Admitted;
 
 /// Parked on a stream that nobody waits for, this much makes it look by itself what has been passed.
 const MANY_ENTRIES: usize = 1024;
 const MANY_BYTES: usize = 64 << 20;
+/// Blocks taken out under one lock.
+const BATCH: usize = 16;
 
 /// One stream: its handle, and what waits for it.
 pub(crate) struct Core {
@@ -95,30 +98,78 @@ impl Core {
         self.device
     }
 
-    pub(super) fn raw(&self) -> CUstream {
+    pub(crate) fn raw(&self) -> CUstream {
         self.raw
     }
 
+    #[inline]
     pub(crate) fn take(&self, place: Place, bytes: usize) -> Result<Box<Block>, Error> {
-        match memory::take(self.device, self.raw, place, bytes) {
-            // What is parked on this stream may be what is missing. Waiting is no worse than the driver, whose own
-            // allocations may wait for the device.
-            Err(error @ Error::OutOfMemory { .. }) => {
-                if self.synchronize(Operation::Create).is_err() {
-                    return Err(error);
-                }
-                self.device.trim();
-                memory::take(self.device, self.raw, place, bytes)
-            }
-            taken => taken,
+        memory::take(self.device, self.raw, place, bytes).or_else(|error| self.take_behind_wait(error, place, bytes))
+    }
+
+    /// What is parked on this stream may be what is missing. Waiting is no worse than the driver, whose own allocations
+    /// may wait for the device.
+    #[cold]
+    #[inline(never)]
+    fn take_behind_wait(&self, error: Error, place: Place, bytes: usize) -> Result<Box<Block>, Error> {
+        if !matches!(error, Error::OutOfMemory { .. }) || self.synchronize(Operation::Create).is_err() {
+            return Err(error);
         }
+        self.device.trim();
+        memory::take(self.device, self.raw, place, bytes)
+    }
+
+    /// Copies words to device memory, in the order of the stream.
+    ///
+    /// # Safety
+    /// `dst` is device memory of this stream with room for them.
+    pub(crate) unsafe fn write_words(&self, dst: *mut u8, words: &[u64]) -> Result<(), Error> {
+        let bytes = size_of_val(words);
+        // SAFETY: the caller's duty. Pageable memory has been read when the call returns, and is waited for all the same.
+        let code = self
+            .device
+            .call_copy(|| unsafe { raw::cuMemcpyHtoDAsync_v2(address(dst), words.as_ptr().cast(), bytes, self.raw) });
+        check(Operation::Copy, code)?;
+        self.synchronize(Operation::Copy)
+    }
+
+    /// A copy of `count` words of device memory, in the order of the stream. **Blocks.**
+    ///
+    /// # Safety
+    /// `src` is device memory of this stream that holds as many.
+    pub(crate) unsafe fn read_words(&self, src: *const u8, count: usize) -> Result<Vec<u64>, Error> {
+        let mut words = vec![0u64; count];
+        let (to, from) = (words.as_mut_ptr(), address(src));
+        // SAFETY: the caller's duty; the vector lives until a wait has succeeded (below).
+        let copy = || unsafe { raw::cuMemcpyDtoHAsync_v2(to.cast(), from, count * 8, self.raw) };
+        let copied = check(Operation::Copy, self.device.call_copy(copy)).and(self.synchronize(Operation::Copy));
+        if let Err(error) = copied {
+            std::mem::forget(words); // nobody knows whether the copy is still to come
+            return Err(error);
+        }
+        Ok(words)
+    }
+
+    /// Zeroes device memory, in the order of the stream.
+    ///
+    /// # Safety
+    /// `dst` is device memory of this stream of `bytes` bytes.
+    pub(crate) unsafe fn zero(&self, dst: *mut u8, bytes: usize) -> Result<(), Error> {
+        // SAFETY: the caller's duty.
+        check(Operation::Fill, self.device.call(|| unsafe { raw::cuMemsetD8Async(address(dst), 0, bytes, self.raw) }))
     }
 
     /// # Safety
     /// As for [`Stream::copy`](crate::stream::Stream::copy).
-    #[inline]
-    pub(crate) unsafe fn copy(self: &Arc<Self>, dst: Admitted, src: Admitted, bytes: usize) -> Result<(), Error> {
-        let (to, from) = (dst.ptr, src.ptr);
+    #[inline(always)] // as `Stream::copy`
+    pub(crate) unsafe fn copy(
+        self: &Arc<Self>,
+        dst: Admitted,
+        src: Admitted,
+        bytes: usize,
+        landings: Option<&Landings>,
+    ) -> Result<(), Error> {
+        let (to, from, stream) = (dst.ptr, src.ptr, self.raw);
         if (dst.place, src.place) != (Place::Device, Place::Device) || !self.device.has_pools() {
             self.bound_parked();
         }
@@ -128,33 +179,33 @@ impl Core {
             (Place::Device, Place::Device) => {
                 // SAFETY: see above.
                 self.device
-                    .call_copy(|| unsafe { raw::cuMemcpyDtoDAsync_v2(address(to), address(from), bytes, self.raw) })
+                    .call_copy(move || unsafe { raw::cuMemcpyDtoDAsync_v2(address(to), address(from), bytes, stream) })
             }
             (Place::Device, Place::Host) => {
                 // SAFETY: see above.
                 self.device
-                    .call_copy(|| unsafe { raw::cuMemcpyHtoDAsync_v2(address(to), from.cast(), bytes, self.raw) })
+                    .call_copy(move || unsafe { raw::cuMemcpyHtoDAsync_v2(address(to), from.cast(), bytes, stream) })
             }
             (Place::Host, Place::Device) => {
                 // SAFETY: see above.
                 self.device
-                    .call_copy(|| unsafe { raw::cuMemcpyDtoHAsync_v2(to.cast(), address(from), bytes, self.raw) })
+                    .call_copy(move || unsafe { raw::cuMemcpyDtoHAsync_v2(to.cast(), address(from), bytes, stream) })
             }
             (Place::Host, Place::Host) => {
                 // SAFETY: see above.
-                self.device.call_copy(|| unsafe { raw::cuMemcpyAsync(address(to), address(from), bytes, self.raw) })
+                self.device.call_copy(move || unsafe { raw::cuMemcpyAsync(address(to), address(from), bytes, stream) })
             }
             // SAFETY: see above.
             (_, Place::Lent) => return unsafe { stage::upload(self, dst, from, bytes) },
             // SAFETY: see above.
-            (Place::Lent, _) => return unsafe { stage::download(self, to, src, bytes) },
+            (Place::Lent, _) => return unsafe { stage::download(self, to, src, bytes, landings) },
         };
         check(Operation::Copy, code)
     }
 
     /// # Safety
     /// As for [`Stream::fill`](crate::stream::Stream::fill).
-    #[inline]
+    #[inline(always)] // one arm is left
     pub(crate) unsafe fn fill<E: Copy>(self: &Arc<Self>, dst: Admitted, value: E) -> Result<(), Error> {
         if dst.place != Place::Device || !self.device.has_pools() {
             self.bound_parked();
@@ -168,19 +219,19 @@ impl Core {
                 // SAFETY: see above.
                 let value = unsafe { std::mem::transmute_copy::<E, u8>(&value) };
                 // SAFETY: see above.
-                self.device.call(|| unsafe { raw::cuMemsetD8Async(to, value, count, stream) })
+                self.device.call(move || unsafe { raw::cuMemsetD8Async(to, value, count, stream) })
             }
             2 if to.is_multiple_of(2) => {
                 // SAFETY: see above.
                 let value = unsafe { std::mem::transmute_copy::<E, u16>(&value) };
                 // SAFETY: see above.
-                self.device.call(|| unsafe { raw::cuMemsetD16Async(to, value, count, stream) })
+                self.device.call(move || unsafe { raw::cuMemsetD16Async(to, value, count, stream) })
             }
             4 if to.is_multiple_of(4) => {
                 // SAFETY: see above.
                 let value = unsafe { std::mem::transmute_copy::<E, u32>(&value) };
                 // SAFETY: see above.
-                self.device.call(|| unsafe { raw::cuMemsetD32Async(to, value, count, stream) })
+                self.device.call(move || unsafe { raw::cuMemsetD32Async(to, value, count, stream) })
             }
             size => {
                 // SAFETY: see above.
@@ -197,17 +248,17 @@ impl Core {
     /// # Safety
     /// `params` are as many pointers as the function has parameters, each to a value of its parameter's type; the memory
     /// that they name is the kernel's to use when the stream comes to it.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn launch(
         &self,
         function: CUfunction,
         launch: &Launch,
         params: *mut *mut c_void,
     ) -> Result<(), Error> {
-        let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
+        let ([gx, gy, gz], [bx, by, bz], shared, stream) = (launch.grid, launch.block, launch.shared, self.raw);
         // SAFETY: this function's contract; the driver copies the parameters before it returns.
-        let code = self.device.call(|| unsafe {
-            raw::cuLaunchKernel(function, gx, gy, gz, bx, by, bz, launch.shared, self.raw, params, ptr::null_mut())
+        let code = self.device.call(move || unsafe {
+            raw::cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, params, ptr::null_mut())
         });
         check(Operation::Launch, code)
     }
@@ -218,21 +269,21 @@ impl Core {
         &self,
         function: &Function,
         kernel: &'static str,
-        launch: &Launch,
+        launch: Launch,
     ) -> Result<(), Error> {
         if launch.cluster != [1; 3] && self.device.capability() < (9, 0) {
             let condition = "this GPU has no clusters: they begin with compute capability 9.0".to_owned();
-            return Err(wrong_geometry(kernel, condition, launch));
+            return Err(wrong_geometry(kernel, condition, &launch));
         }
         if launch.cooperative {
-            let most = function.max_blocks(Operation::Launch, self.device, launch)?;
+            let most = function.max_blocks(Operation::Launch, self.device, &launch)?;
             let blocks: u64 = launch.grid.iter().fold(1, |all, &n| all.saturating_mul(u64::from(n)));
             if blocks > u64::from(most) {
                 let condition = format!(
                     "a cooperative grid of {:?} blocks is more than this GPU runs at the same time: {most} in all",
                     launch.grid
                 );
-                return Err(wrong_geometry(kernel, condition, launch));
+                return Err(wrong_geometry(kernel, condition, &launch));
             }
         }
         Ok(())
@@ -246,7 +297,7 @@ impl Core {
     pub(crate) unsafe fn launch_with_attributes(
         &self,
         function: CUfunction,
-        launch: &Launch,
+        launch: Launch,
         params: *mut *mut c_void,
     ) -> Result<(), Error> {
         const OP: Operation = Operation::Launch;
@@ -299,19 +350,27 @@ impl Core {
         parked.first + parked.blocks.len() as u64
     }
 
-    /// Drops what was parked before number `covers`, which the stream has passed.
+    /// Drops what was parked before number `covers`, which the stream has passed, outside of the lock that a drop takes.
     pub(super) fn release(&self, covers: u64) {
-        let passed: Vec<BlockRef> = {
-            let mut parked = lock(&self.parked);
-            let count = usize::try_from(covers.saturating_sub(parked.first)).unwrap_or(usize::MAX);
-            let count = count.min(parked.blocks.len());
-            let passed: Vec<_> = parked.blocks.drain(..count).collect();
-            parked.first += count as u64;
-            parked.bytes -= passed.iter().map(BlockRef::capacity).sum::<usize>();
-            self.note_crowd(&parked);
-            passed
-        };
-        drop(passed);
+        loop {
+            let mut batch: [Option<BlockRef>; BATCH] = [const { None }; BATCH];
+            let mut taken = 0;
+            {
+                let mut parked = lock(&self.parked);
+                while taken < BATCH && parked.first < covers {
+                    let Some(block) = parked.blocks.pop_front() else { break };
+                    parked.first += 1;
+                    parked.bytes -= block.capacity();
+                    batch[taken] = Some(block);
+                    taken += 1;
+                }
+                self.note_crowd(&parked);
+            }
+            drop(batch);
+            if taken < BATCH {
+                return;
+            }
+        }
     }
 
     /// Keeps `block` until the stream has passed what is enqueued; pool memory is freed in stream order instead.
@@ -334,19 +393,25 @@ impl Core {
         self.crowded.store(many || parked.marker.is_some(), Ordering::Relaxed);
     }
 
+    #[inline]
     fn free_in_order(&self, block: BlockRef) {
-        let Some((block, ends)) = block.into_last() else { return };
-        self.device.free.release(block.capacity());
-        let ordered = ends.iter().all(|end| match end {
+        let Some(mut block) = block.into_last() else { return };
+        // Where an end cannot be waited for, the memory leaks.
+        if block.ends().is_empty() || self.wait_for_ends(block.ends()) {
+            let (base, stream) = (address(block.base().as_ptr()), self.raw);
+            // SAFETY: the memory is of the device's pool, and nothing uses it behind what is enqueued here.
+            let _ = self.device.call(move || unsafe { raw::cuMemFreeAsync(base, stream) });
+        }
+        block.end();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_for_ends(&self, ends: &[crate::stream::Event]) -> bool {
+        ends.iter().all(|end| match end {
             crate::stream::Event::Cuda(end) => self.wait_for(Operation::Share, end).is_ok(),
             crate::stream::Event::Cpu(_) => true,
-        });
-        // Where an end cannot be waited for, the memory leaks.
-        if ordered {
-            let base = address(block.base().as_ptr());
-            // SAFETY: the memory is of the device's pool, and nothing uses it behind what is enqueued here.
-            let _ = self.device.call(|| unsafe { raw::cuMemFreeAsync(base, self.raw) });
-        }
+        })
     }
 
     /// Keeps what is parked bounded on a stream that nobody waits for: one event behind much, and a look at it later.

@@ -17,6 +17,18 @@ use crate::free_list::FreeList;
 
 const OP: Operation = Operation::Create;
 
+/// A context that is the thread's own for a while; it stays on the thread.
+#[must_use = "the context is the thread's own until this is dropped"]
+pub(crate) struct Entered(std::marker::PhantomData<*mut ()>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let mut popped = ptr::null_mut();
+        // SAFETY: the address is valid; the value was made by a push on this thread.
+        let _ = unsafe { raw::cuCtxPopCurrent_v2(&raw mut popped) };
+    }
+}
+
 /// One GPU. There is one value for each, for as long as the process lives: its context is retained and never released,
 /// so that nothing which outlives a stream outlives it.
 pub(crate) struct CudaDevice {
@@ -147,8 +159,20 @@ impl CudaDevice {
         self.context
     }
 
+    pub(super) fn raw(&self) -> CUdevice {
+        self.raw
+    }
+
+    #[inline]
     pub(super) fn has_pools(&self) -> bool {
         self.pools
+    }
+
+    /// Makes this device's context the thread's own until the value is dropped, for libraries that look for it there.
+    pub(crate) fn enter(&'static self) -> Result<Entered, Error> {
+        // SAFETY: the context is retained for good.
+        check(OP, unsafe { raw::cuCtxPushCurrent_v2(self.context) })?;
+        Ok(Entered(std::marker::PhantomData))
     }
 
     /// A call that needs this device's context. The thread's own context is back in place afterwards.
@@ -166,19 +190,29 @@ impl CudaDevice {
     }
 
     /// A call with an explicit stream or event. Drivers take these without a context; one that answers 201 is asked again
-    /// with it.
-    #[inline]
+    /// with it. A closure that holds its values by itself (`move`) costs nothing where the first answer is 0.
+    #[inline(always)]
     pub(super) fn call(&self, call: impl Fn() -> Code) -> Code {
         let code = call();
-        if code == raw::INVALID_CONTEXT { self.within(call) } else { code }
+        if code == 0 { code } else { self.ask_again(code, code == raw::INVALID_CONTEXT, call) }
     }
 
     /// A copy. Of pool memory a driver answers 1 while another device's context is current; it has enqueued nothing then,
     /// and a copy that were enqueued twice on one stream would change nothing.
-    #[inline]
+    #[inline(always)]
     pub(super) fn call_copy(&self, call: impl Fn() -> Code) -> Code {
         let code = call();
-        if code == raw::INVALID_CONTEXT || code == raw::INVALID_VALUE { self.within(call) } else { code }
+        if code == 0 {
+            code
+        } else {
+            self.ask_again(code, code == raw::INVALID_CONTEXT || code == raw::INVALID_VALUE, call)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask_again(&self, code: Code, asks: bool, call: impl Fn() -> Code) -> Code {
+        if asks { self.within(call) } else { code }
     }
 
     /// An event for one use.

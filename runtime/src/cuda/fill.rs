@@ -93,13 +93,13 @@ unsafe fn by_copies(core: &Arc<Core>, dst: Admitted, element: &[u8]) -> Result<(
     let (size, bytes) = (element.len(), element.len() * dst.len);
     let lent = Admitted { place: Place::Lent, ptr: element.as_ptr().cast_mut(), len: 1 };
     // SAFETY: the memory has room for one element, and the element is used until the call returns only.
-    unsafe { core.copy(dst, lent, size) }?;
+    unsafe { core.copy(dst, lent, size, None) }?;
     let mut written = size;
     while written < bytes {
         let count = written.min(bytes - written);
         let next = Admitted { ptr: dst.ptr.wrapping_add(written), ..dst };
         // SAFETY: source and destination lie in the memory, one behind the other.
-        unsafe { core.copy(next, dst, count) }?;
+        unsafe { core.copy(next, dst, count, None) }?;
         written += count;
     }
     Ok(())

@@ -298,7 +298,7 @@ impl<T: DType, S: StreamTag> DeviceBuffer<T, S> {
         }
         let (_, len, block, ctx) = self.into_region().into_parts();
         // The one count, so it is the last; and the reads of shared handles were waited for with the stream.
-        let block = block.and_then(BlockRef::into_last).map(|(block, _)| block);
+        let block = block.and_then(BlockRef::into_last);
         let ptr = block.map_or(0, |mut block| {
             if let Some(core) = ctx.stream().cuda() {
                 core.device().free.release(block.capacity());

@@ -64,45 +64,85 @@ pub(super) fn trim_pool(device: CUdevice) {
     }
 }
 
+/// Bytes of the device's pool that are in use: not counted here, since that would cost each buffer two counts.
+fn used_of_pool(device: CUdevice) -> usize {
+    let mut pool = ptr::null_mut();
+    // SAFETY: the address is valid for the call.
+    if unsafe { raw::cuDeviceGetDefaultMemPool(&raw mut pool, device) } != 0 {
+        return 0;
+    }
+    let mut used = 0u64;
+    let attribute = raw::CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT;
+    // SAFETY: the attribute is a 64-bit number.
+    let code = unsafe { raw::cuMemPoolGetAttribute(pool, attribute, (&raw mut used).cast::<c_void>()) };
+    if code == 0 { usize::try_from(used).unwrap_or(usize::MAX) } else { 0 }
+}
+
 /// A block for use on `stream`.
+#[inline]
 pub(super) fn take(
     device: &'static CudaDevice,
     stream: CUstream,
     place: Place,
     bytes: usize,
 ) -> Result<Box<Block>, Error> {
-    let no_memory = || Error::OutOfMemory { place: place.memory(), asked: bytes, held: device.free.held() };
-    let pooled = place == Place::Device && device.has_pools();
-    let class = if pooled { bytes } else { size_class(bytes).ok_or_else(no_memory)? };
-    if !pooled && let Some(block) = device.free.take(place, class) {
-        return Ok(block);
-    }
-    let ask = || match place {
-        Place::Device if pooled => from_pool(device, stream, class),
-        Place::Device => from_driver(device, class),
-        Place::Host | Place::Lent => pinned(device, class),
-    };
-    let block = match ask() {
-        Err(raw::OUT_OF_MEMORY) => {
-            device.trim();
-            ask()
-        }
-        other => other,
-    };
-    match block {
-        Ok(block) => {
-            device.free.lend(class);
-            Ok(block)
-        }
-        Err(raw::OUT_OF_MEMORY) => Err(no_memory()),
-        Err(code) => Err(Error::Driver { op: OP, code }),
+    if place == Place::Device && device.has_pools() {
+        from_pool(device, stream, bytes)
+            .or_else(|code| after_failure(device, place, bytes, code, || from_pool(device, stream, bytes)))
+    } else {
+        take_counted(device, place, bytes)
     }
 }
 
+/// A block that is not freed in stream order, from the free list where there is one.
+fn take_counted(device: &'static CudaDevice, place: Place, bytes: usize) -> Result<Box<Block>, Error> {
+    let class = size_class(bytes).ok_or_else(|| no_memory(device, place, bytes))?;
+    if let Some(block) = device.free.take(place, class) {
+        return Ok(block);
+    }
+    let ask = || match place {
+        Place::Device => from_driver(device, class),
+        Place::Host | Place::Lent => pinned(device, class),
+    };
+    let block = ask().or_else(|code| after_failure(device, place, bytes, code, ask))?;
+    device.free.lend(class);
+    Ok(block)
+}
+
+/// Asks once more behind a trim, if memory is what was missing.
+#[cold]
+#[inline(never)]
+fn after_failure(
+    device: &'static CudaDevice,
+    place: Place,
+    bytes: usize,
+    code: raw::Code,
+    ask: impl FnOnce() -> Result<Box<Block>, raw::Code>,
+) -> Result<Box<Block>, Error> {
+    let again = if code == raw::OUT_OF_MEMORY {
+        device.trim();
+        ask()
+    } else {
+        Err(code)
+    };
+    again.map_err(|code| match code {
+        raw::OUT_OF_MEMORY => no_memory(device, place, bytes),
+        code => Error::Driver { op: OP, code },
+    })
+}
+
+#[cold]
+fn no_memory(device: &CudaDevice, place: Place, asked: usize) -> Error {
+    let pooled = if device.has_pools() { used_of_pool(device.raw()) } else { 0 };
+    Error::OutOfMemory { place: place.memory(), asked, held: device.free.held() + pooled }
+}
+
+#[inline]
 fn from_pool(device: &'static CudaDevice, stream: CUstream, bytes: usize) -> Result<Box<Block>, raw::Code> {
     let mut ptr = std::cell::Cell::new(0);
+    let to = ptr.as_ptr();
     // SAFETY: the address is valid for the call, and the stream is the device's.
-    let code = device.call(|| unsafe { raw::cuMemAllocAsync(ptr.as_ptr(), bytes, stream) });
+    let code = device.call(move || unsafe { raw::cuMemAllocAsync(to, bytes, stream) });
     device_block(code, *ptr.get_mut(), bytes, Allocation::Pool)
 }
 
@@ -113,6 +153,7 @@ pub(super) fn from_driver(device: &'static CudaDevice, bytes: usize) -> Result<B
     device_block(code, ptr, bytes, Allocation::Plain(device))
 }
 
+#[inline]
 fn device_block(
     code: raw::Code,
     ptr: CUdeviceptr,

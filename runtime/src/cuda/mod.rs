@@ -39,6 +39,7 @@ pub(crate) fn error_text(code: i32) -> String {
 }
 
 /// A driver call's result.
+#[inline]
 fn check(op: Operation, code: raw::Code) -> Result<(), Error> {
     if code == 0 { Ok(()) } else { Err(Error::Driver { op, code }) }
 }

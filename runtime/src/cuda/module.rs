@@ -74,7 +74,7 @@ unsafe fn load_image(device: &CudaDevice, image: &[u8], entries: &[Entry]) -> Re
     // SAFETY: this function's contract; text ends in a zero. The driver copies what it needs.
     check(OP, device.within(|| unsafe { raw::cuModuleLoadData(&raw mut raw, words.as_ptr().cast()) }))?;
     let mut module = Module { image: ptr::null(), raw, functions: Vec::new() };
-    let functions = module.entries(device, entries);
+    let functions = module.join_job(device).and_then(|()| module.entries(device, entries));
     if functions.is_err() {
         // SAFETY: nothing of the module has run, and nobody has its functions.
         let _ = device.within(|| unsafe { raw::cuModuleUnload(raw) });
@@ -83,6 +83,26 @@ unsafe fn load_image(device: &CudaDevice, image: &[u8], entries: &[Entry]) -> Re
 }
 
 impl Module {
+    /// Tells NVSHMEM of a module whose kernels call it, if this process is a PE of a job on GPUs.
+    fn join_job(&self, device: &CudaDevice) -> Result<(), Error> {
+        let Some(job) = crate::symmetric::job_on_gpu() else { return Ok(()) };
+        let (mut address, mut bytes) = (0, 0);
+        // What the library keeps in each such module.
+        let name = c"nvshmemi_device_state_d".as_ptr();
+        // SAFETY: the module lives, the name ends in a zero, and the addresses are valid for the call.
+        let find = || unsafe { raw::cuModuleGetGlobal_v2(&raw mut address, &raw mut bytes, self.raw, name) };
+        match device.within(find) {
+            raw::NOT_FOUND => Ok(()),
+            code => {
+                check(OP, code)?;
+                // SAFETY: the module lives, and is one for NVSHMEM.
+                let code = device.within(|| unsafe { job.init_module(self.raw.cast()) });
+                let why = "NVSHMEM did not take the module: was it built for this version of the library?";
+                if code == 0 { Ok(()) } else { Err(Error::Refused { op: OP, why }) }
+            }
+        }
+    }
+
     fn entries(&mut self, device: &CudaDevice, entries: &[Entry]) -> Result<Vec<Function>, Error> {
         // Where the declaration of a kernel is left out by `cfg`, nobody launches what stands in its place.
         let count = entries.iter().map(|entry| entry.at + 1).max().unwrap_or(0);
@@ -200,13 +220,14 @@ impl Function {
         let [x, y, z] = launch.block;
         // A block has at most 1024 threads (`Launch::threads`).
         if x * y * z > self.threads || launch.shared > self.shared {
-            return Err(self.refuse(kernel, launch));
+            return Err(self.refuse(kernel, *launch));
         }
         Ok(self.raw)
     }
 
     #[cold]
-    fn refuse(&self, kernel: &'static str, launch: &Launch) -> Error {
+    #[inline(never)]
+    fn refuse(&self, kernel: &'static str, launch: Launch) -> Error {
         let condition = if launch.shared > self.shared {
             format!(
                 "{} bytes of dynamic shared memory are more than this GPU has for it: {}",
@@ -215,7 +236,7 @@ impl Function {
         } else {
             format!("a block of {:?} threads is more than its registers admit: {}", launch.block, self.threads)
         };
-        wrong_geometry(kernel, condition, launch)
+        wrong_geometry(kernel, condition, &launch)
     }
 }
 

@@ -36,7 +36,7 @@ impl Core {
         let after = here.take_event()?;
         let copied = if std::ptr::eq(here, there) {
             // SAFETY: this function's contract; both are memory of the one device.
-            unsafe { self.copy(dst, src, bytes) }
+            unsafe { self.copy(dst, src, bytes, None) }
         } else {
             let (to, at) = (address(dst.ptr), address(src.ptr));
             // SAFETY: this function's contract; each address is of the context beside it.

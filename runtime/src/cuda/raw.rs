@@ -73,6 +73,8 @@ unsafe extern "C" {
     pub(crate) fn cuPointerGetAttribute(value: *mut c_void, attribute: c_int, ptr: CUdeviceptr) -> Code;
     pub(crate) fn cuDeviceGetDefaultMemPool(pool: *mut CUmemoryPool, device: CUdevice) -> Code;
     pub(crate) fn cuMemPoolTrimTo(pool: CUmemoryPool, keep: usize) -> Code;
+    pub(crate) fn cuMemPoolGetAttribute(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void)
+    -> Code;
     pub(crate) fn cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: CUmemPool_attribute, value: *mut c_void)
     -> Code;
 
@@ -95,6 +97,12 @@ unsafe extern "C" {
     pub(crate) fn cuModuleLoadData(module: *mut CUmodule, image: *const c_void) -> Code;
     pub(crate) fn cuModuleUnload(module: CUmodule) -> Code;
     pub(crate) fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) -> Code;
+    pub(crate) fn cuModuleGetGlobal_v2(
+        address: *mut CUdeviceptr,
+        bytes: *mut usize,
+        module: CUmodule,
+        name: *const c_char,
+    ) -> Code;
     pub(crate) fn cuFuncGetAttribute(value: *mut c_int, attribute: CUfunction_attribute, function: CUfunction) -> Code;
     pub(crate) fn cuFuncSetAttribute(function: CUfunction, attribute: CUfunction_attribute, value: c_int) -> Code;
     pub(crate) fn cuOccupancyMaxActiveBlocksPerMultiprocessor(

@@ -1,5 +1,5 @@
 //! Pageable memory: a device never touches it. Our threads copy between it and pinned blocks, and have all left it when
-//! the call returns.
+//! the call returns, or its scope.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,15 +10,13 @@ use crate::block::{BlockRef, Place};
 use crate::cpu::memory;
 use crate::device::Device;
 use crate::error::{Error, Operation};
+use crate::landing::{Landings, THREADS};
 use crate::region::Admitted;
 
 /// Bytes of a staging block.
 const CHUNK: usize = 8 << 20;
 /// Staging blocks of one copy: while the device works on some, our threads fill or empty the others.
 const BLOCKS: usize = 4;
-/// Threads that copy between pageable and pinned memory.
-const THREADS: usize = 4;
-
 const OP: Operation = Operation::Copy;
 
 /// The staging blocks that the stream is using, in order. Whatever becomes of the copy, they are parked in the end: the
@@ -30,7 +28,7 @@ struct Staging<'a> {
 
 impl Staging<'_> {
     fn new(core: &Arc<Core>) -> Staging<'_> {
-        Staging { core, busy: VecDeque::with_capacity(BLOCKS) }
+        Staging { core, busy: VecDeque::new() }
     }
 
     /// A block that nothing uses.
@@ -100,7 +98,7 @@ pub(super) unsafe fn upload(core: &Arc<Core>, dst: Admitted, src: *const u8, byt
         unsafe { memory::copy(block.base().as_ptr(), src.add(at), count, THREADS) };
         // SAFETY: the block is pinned memory of `count` bytes that is kept until the stream has passed this; the
         // destination by the contract.
-        let copied = unsafe { core.copy(part(dst, at), staged(&block), count) };
+        let copied = unsafe { core.copy(part(dst, at), staged(&block), count, None) };
         if let Err(error) = copied {
             core.park(block);
             return Err(error);
@@ -115,12 +113,34 @@ pub(super) unsafe fn upload(core: &Arc<Core>, dst: Admitted, src: *const u8, byt
     Ok(())
 }
 
-/// Copies `src` to pageable memory, and waits for it.
+/// Copies `src` to pageable memory. What fits into the staging blocks beside the other landings of the scope is there at
+/// the scope's end; more is waited for here.
 ///
 /// # Safety
 /// As for [`Core::copy`]; `dst` has `bytes` bytes.
-pub(super) unsafe fn download(core: &Arc<Core>, dst: *mut u8, src: Admitted, bytes: usize) -> Result<(), Error> {
+pub(super) unsafe fn download(
+    core: &Arc<Core>,
+    dst: *mut u8,
+    src: Admitted,
+    bytes: usize,
+    landings: Option<&Landings>,
+) -> Result<(), Error> {
     let mut staging = Staging::new(core);
+    if let Some(landings) = landings
+        && bytes <= CHUNK
+        && landings.admit(bytes, BLOCKS * CHUNK)
+    {
+        let block = staging.block(bytes)?;
+        // SAFETY: the block is pinned memory of `bytes` bytes that is kept until the stream has passed this (here, by the
+        // landing until a wait has succeeded, or else by the stream); the source by the contract.
+        let copied = unsafe { core.copy(staged(&block), src, bytes, None) };
+        match copied {
+            // SAFETY: the copy above writes the block; the destination by the contract.
+            Ok(()) => unsafe { landings.add(dst, bytes, block) },
+            Err(_) => core.park(block),
+        }
+        return copied;
+    }
     let (mut asked, mut got) = (0, 0);
     while got < bytes {
         while asked < bytes && staging.busy.len() < BLOCKS {
@@ -128,7 +148,7 @@ pub(super) unsafe fn download(core: &Arc<Core>, dst: *mut u8, src: Admitted, byt
             let block = staging.block(if bytes > CHUNK { CHUNK } else { count })?;
             // SAFETY: the block is pinned memory of `count` bytes that is kept until the stream has passed this; the
             // source by the contract.
-            if let Err(error) = unsafe { core.copy(staged(&block), part(src, asked), count) } {
+            if let Err(error) = unsafe { core.copy(staged(&block), part(src, asked), count, None) } {
                 core.park(block);
                 return Err(error);
             }

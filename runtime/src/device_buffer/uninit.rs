@@ -27,6 +27,7 @@ impl<T: DType, S: StreamTag> DeviceBuffer<MaybeUninit<T>, S> {
     /// [`Error::Length`](crate::Error::Length), [`Error::WrongStream`](crate::Error::WrongStream),
     /// [`Error::WrongDevice`](crate::Error::WrongDevice); this buffer comes back as it was, a host
     /// buffer in flight with nothing pending.
+    #[inline]
     pub fn enqueue_copy_from<R: CopySrc>(
         self,
         src: R,
@@ -56,6 +57,7 @@ impl<T: DType, S: StreamTag> DeviceBuffer<MaybeUninit<T>, S> {
     ///
     /// # Errors
     /// Those of the enqueue; the buffer comes back.
+    #[inline]
     pub fn enqueue_fill(self, value: T) -> Result<DeviceBuffer<T, S>, Fault<Self>> {
         match copy::enqueue_fill(self.context(), self.operand(), value).result {
             Ok(()) => Ok(self.with_state()),

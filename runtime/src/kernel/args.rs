@@ -12,7 +12,7 @@ use crate::pointer::TrustedPtr;
 use crate::region::{Candidate, admit};
 use crate::shared_device::SharedDeviceBuffer;
 use crate::span::{DeviceSpan, DeviceSpanMut};
-use crate::symmetric::ShmemBuffer;
+use crate::symmetric::{KernelPeer, PeerSpan, ShmemBuffer};
 use crate::tag::StreamTag;
 
 mod read {
@@ -252,6 +252,7 @@ struct Pointer<T, const KIND: u8>(T);
 const READ: u8 = 0;
 const WRITE: u8 = 1;
 const TRUSTED: u8 = 2;
+const PEER: u8 = 3;
 
 impl<T: DType, const KIND: u8> Pointer<T, KIND> {
     const IS_ARRAY: bool = !T::C_DIMS.is_empty();
@@ -265,6 +266,7 @@ impl<T: DType, const KIND: u8> Text<kind::Name> for Pointer<T, KIND> {
         Part::Str(match KIND {
             READ => "DeviceSpan<",
             WRITE => "DeviceSpanMut<",
+            PEER => "PeerSpan<",
             _ => "TrustedPtr<",
         }),
         Part::Str(T::NAME),
@@ -334,6 +336,7 @@ spans! {
     [T] DeviceSpan, KernelSpan, READ;
     [T] DeviceSpanMut, KernelSpanMut, WRITE;
     [T] ShmemBuffer, KernelSpanMut, WRITE;
+    [T] PeerSpan, KernelPeer, PEER;
     [MaybeUninit<T>] DeviceSpanMut, KernelSpanMut, WRITE;
 }
 

@@ -23,6 +23,7 @@ use crate::operand::{SameElem, SameStream};
 use crate::region::{Admitted, Candidate, admit};
 use crate::span::{DeviceSpan, DeviceSpanMut};
 use crate::stream::not_on_worker;
+use crate::symmetric::{PeerSpan, ShmemBuffer};
 use crate::tag::StreamTag;
 
 const OP: Operation = Operation::Launch;
@@ -64,9 +65,14 @@ impl<S: StreamTag> ArgCheck<'_, S> {
     #[inline]
     pub fn len<N: KernelLen>(&mut self, name: &'static str, len: usize) -> Result<N, Error> {
         if N::try_from_len(len).is_none() {
-            self.length.get_or_insert(Error::LengthOf { name, len, bits: N::BITS });
+            self.misfit(Error::LengthOf { name, len, bits: N::BITS });
         }
         Ok(N::from_len(len))
+    }
+
+    #[cold]
+    fn misfit(&mut self, error: Error) {
+        self.length.get_or_insert(error);
     }
 }
 
@@ -244,28 +250,27 @@ impl<'c, S: StreamTag> Call<'c, S> {
     }
 
     /// A condition that does not hold, with the values it was tried with.
-    #[cold]
+    #[inline]
     pub fn unmet(&self, condition: &'static str, found: &[(&'static str, &dyn fmt::Debug)]) -> Error {
-        let found = match found {
-            [] => "it does not hold".to_owned(),
-            found => {
-                let found: Vec<_> = found.iter().map(|(what, value)| format!("`{what}` is {value:?}")).collect();
-                found.join(" and ")
-            }
-        };
-        Error::Requires(Box::new(Requirement { kernel: self.kernel, condition: condition.to_owned(), found }))
+        unmet(self.kernel, condition, found)
     }
 
     /// The length that a `len_of` parameter gets.
     #[inline]
     pub fn len_of<N: KernelLen>(&self, name: &'static str, len: usize) -> Result<N, Error> {
-        N::try_from_len(len).ok_or(Error::LengthOf { name, len, bits: N::BITS })
+        match N::try_from_len(len) {
+            Some(number) => Ok(number),
+            None => Err(Error::LengthOf { name, len, bits: N::BITS }),
+        }
     }
 
     /// The lengths inside of what was passed.
     #[inline]
     pub fn lengths(&mut self) -> Result<(), Error> {
-        self.check.length.take().map_or(Ok(()), Err)
+        match self.check.length.take() {
+            None => Ok(()),
+            Some(error) => Err(error),
+        }
     }
 
     /// One thread an element.
@@ -295,24 +300,17 @@ impl<'c, S: StreamTag> Call<'c, S> {
     /// `#[out(each)]`: thread `i` writes element `i`.
     #[inline]
     pub fn out_each(&self, geometry: &Geometry, name: &'static str, len: usize) -> Result<(), Error> {
-        if geometry.threads < len { Err(self.uncovered(geometry, name, len)) } else { Ok(()) }
+        if geometry.threads < len { Err(uncovered(self.kernel, *geometry, name, len)) } else { Ok(()) }
     }
 
     /// `#[out(all)]`: every launch with threads writes all elements.
     #[inline]
     pub fn out_all(&self, geometry: &Geometry, name: &'static str, len: usize) -> Result<(), Error> {
-        if geometry.threads == 0 && len > 0 { Err(self.uncovered(geometry, name, len)) } else { Ok(()) }
-    }
-
-    #[cold]
-    fn uncovered(&self, geometry_: &Geometry, name: &'static str, len: usize) -> Error {
-        let condition =
-            format!("a launch of {} threads cannot write all {len} elements of `{name}`", geometry_.threads);
-        geometry(self.kernel, condition, &geometry_.launch)
+        if geometry.threads == 0 && len > 0 { Err(uncovered(self.kernel, *geometry, name, len)) } else { Ok(()) }
     }
 
     /// A kernel that this device cannot run.
-    #[cold]
+    #[inline]
     pub fn no_body(&self) -> Result<(), Error> {
         Err(Error::NoBody { kernel: self.kernel })
     }
@@ -334,7 +332,7 @@ impl<'c, S: StreamTag> Call<'c, S> {
     /// parameter's size, on the GPU. The values come from arguments of this call: all that [`pass`](Call::pass) has
     /// visited, and those that this call admitted; those to be written, from [`write`](Call::write) and
     /// [`out`](Call::out). Run for this geometry the kernel makes no access outside of them, and no two threads race.
-    #[inline]
+    #[inline(always)] // what the declaration says of the geometry is known here
     pub unsafe fn enqueue_on_gpu(
         &self,
         geometry: &Geometry,
@@ -355,9 +353,9 @@ impl<'c, S: StreamTag> Call<'c, S> {
                 // when the stream comes to this launch.
                 return unsafe { core.launch(raw, launch, params) };
             }
-            core.admit_attributes(function, self.kernel, launch)?;
+            core.admit_attributes(function, self.kernel, *launch)?;
             // SAFETY: as above.
-            return unsafe { core.launch_with_attributes(raw, launch, params) };
+            return unsafe { core.launch_with_attributes(raw, *launch, params) };
         }
         let _ = (functions, at, params);
         self.no_body()
@@ -389,6 +387,26 @@ impl<'c, S: StreamTag> Call<'c, S> {
         // the stream comes to this operation. The device gives each index to one call.
         unsafe { self.check.ctx.stream().launch(launch) }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn unmet(kernel: &'static str, condition: &'static str, found: &[(&'static str, &dyn fmt::Debug)]) -> Error {
+    let found = match found {
+        [] => "it does not hold".to_owned(),
+        found => {
+            let found: Vec<_> = found.iter().map(|(what, value)| format!("`{what}` is {value:?}")).collect();
+            found.join(" and ")
+        }
+    };
+    Error::Requires(Box::new(Requirement { kernel, condition: condition.to_owned(), found }))
+}
+
+#[cold]
+#[inline(never)]
+fn uncovered(kernel: &'static str, covered: Geometry, name: &'static str, len: usize) -> Error {
+    let condition = format!("a launch of {} threads cannot write all {len} elements of `{name}`", covered.threads);
+    geometry(kernel, condition, &covered.launch)
 }
 
 /// A kernel of a set, as it must be in an image.
@@ -506,7 +524,9 @@ mod span_len_seal {
     )]
     pub trait Sealed {}
     impl<T, S: crate::StreamTag> Sealed for crate::DeviceSpan<'_, T, S> {}
+    impl<T, S: crate::StreamTag> Sealed for crate::PeerSpan<'_, T, S> {}
     impl<T, S: crate::StreamTag> Sealed for crate::DeviceSpanMut<'_, T, S> {}
+    impl<T, S: crate::StreamTag> Sealed for crate::ShmemBuffer<'_, T, S> {}
     impl<T> Sealed for super::Arg<'_, T> {}
 }
 
@@ -561,6 +581,20 @@ impl<T, S: StreamTag> SpanLen for DeviceSpan<'_, T, S> {
 
 #[diagnostic::do_not_recommend]
 impl<T, S: StreamTag> SpanLen for DeviceSpanMut<'_, T, S> {
+    fn span_len(&self) -> usize {
+        self.len()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, S: StreamTag> SpanLen for PeerSpan<'_, T, S> {
+    fn span_len(&self) -> usize {
+        self.len()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, S: StreamTag> SpanLen for ShmemBuffer<'_, T, S> {
     fn span_len(&self) -> usize {
         self.len()
     }

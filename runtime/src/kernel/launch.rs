@@ -86,6 +86,7 @@ impl Launch {
     /// let tiles = Launch::new((8, 4), [16, 16, 1]);
     /// assert_eq!((tiles.grid, tiles.block, tiles.shared), ([8, 4, 1], [16, 16, 1], 0));
     /// ```
+    #[inline]
     pub fn new(grid: impl Into<Dim>, block: impl Into<Dim>) -> Launch {
         Launch { grid: grid.into().0, block: block.into().0, shared: 0, cluster: [1; 3], cooperative: false }
     }
@@ -96,6 +97,7 @@ impl Launch {
     /// # use escrow::{Launch};
     /// assert_eq!(Launch::cover(257).grid, [2, 1, 1]); // 512 threads
     /// ```
+    #[inline]
     pub fn cover(n: usize) -> Launch {
         // More blocks than a `u32` counts are more than a grid admits: the launch reports it.
         Launch::new(u32::try_from(n.div_ceil(COVER_BLOCK as usize)).unwrap_or(u32::MAX), COVER_BLOCK)
@@ -107,6 +109,7 @@ impl Launch {
     /// # use escrow::{Launch};
     /// assert_eq!(Launch::cover(256).shared(4096), Launch { shared: 4096, ..Launch::new(1, 256) });
     /// ```
+    #[inline]
     pub fn shared(self, bytes: u32) -> Launch {
         Launch { shared: bytes, ..self }
     }
@@ -150,12 +153,44 @@ impl Launch {
     /// Whether it asks for nothing but sizes.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        !self.cooperative && self.cluster == [1; 3]
+        let [x, y, z] = self.cluster;
+        !self.cooperative && x == 1 && y == 1 && z == 1
     }
 
     /// Threads of the launch; 0 for a grid with a zero in it.
+    #[inline]
     pub(crate) fn threads(&self, kernel: &'static str) -> Result<usize, Error> {
-        let fault = |condition| Err(geometry(kernel, condition, self));
+        match self.plain_threads() {
+            Some(threads) => Ok(threads),
+            None => (*self).threads_of_any(kernel),
+        }
+    }
+
+    /// The same for a launch with threads that asks for nothing but sizes and is within all limits. Where the declaration
+    /// fixes sizes, little of this is left.
+    #[inline(always)]
+    fn plain_threads(&self) -> Option<usize> {
+        let within = |sizes: [u32; 3], max: [u32; 3]| {
+            (1..=max[0]).contains(&sizes[0]) && (1..=max[1]).contains(&sizes[1]) && (1..=max[2]).contains(&sizes[2])
+        };
+        if !self.is_plain() || !within(self.grid, MAX_GRID) || !within(self.block, MAX_BLOCK) {
+            return None;
+        }
+        // Neither overflows within the limits: 26 bits, and 63.
+        let in_block = self.block[0] * self.block[1] * self.block[2];
+        let blocks = u64::from(self.grid[0]) * u64::from(self.grid[1]) * u64::from(self.grid[2]);
+        if u64::from(in_block) > MAX_THREADS {
+            return None;
+        }
+        usize::try_from(blocks.checked_mul(u64::from(in_block))?).ok()
+    }
+
+    /// Takes itself by value, as all that is out of line on a launch's way does: one whose address is passed on somewhere
+    /// lies in memory everywhere.
+    #[cold]
+    #[inline(never)]
+    fn threads_of_any(self, kernel: &'static str) -> Result<usize, Error> {
+        let fault = |condition| Err(geometry(kernel, condition, &self));
         if self.block.contains(&0) {
             return fault(format!("a block of {:?} threads has no threads", self.block));
         }
@@ -221,12 +256,14 @@ pub struct Geometry {
 }
 
 impl Geometry {
+    #[inline]
     pub(crate) fn new(kernel: &'static str, launch: Launch) -> Result<Geometry, Error> {
         Ok(Geometry { launch, threads: launch.threads(kernel)? })
     }
 
     /// As many threads as a span has elements. Those that fill up the last block have nothing to do, so a Rust body does
     /// not run for them.
+    #[inline]
     pub(crate) fn cover(kernel: &'static str, n: usize) -> Result<Geometry, Error> {
         let geometry = Geometry::new(kernel, Launch::cover(n))?;
         debug_assert!(geometry.threads >= n);
@@ -234,27 +271,32 @@ impl Geometry {
     }
 
     /// Whether the declaration admits the launch: no dimension is over its bound.
+    #[inline]
     pub(crate) fn bounded(kernel: &'static str, launch: Launch, max: &Launch) -> Result<Geometry, Error> {
-        let exceeds = |a: [u32; 3], b: [u32; 3]| a.iter().zip(b).any(|(&a, b)| a > b);
-        if exceeds(launch.grid, max.grid) {
-            let condition =
-                format!("a grid of {:?} blocks is more than its declaration admits: {:?}", launch.grid, max.grid);
-            return Err(geometry(kernel, condition, &launch));
-        }
-        if exceeds(launch.block, max.block) {
-            let condition =
-                format!("a block of {:?} threads is more than its declaration admits: {:?}", launch.block, max.block);
-            return Err(geometry(kernel, condition, &launch));
-        }
-        if launch.shared > max.shared {
-            let condition = format!(
-                "{} bytes of shared memory are more than its declaration admits: {}",
-                launch.shared, max.shared
-            );
-            return Err(geometry(kernel, condition, &launch));
+        if exceeds(launch.grid, max.grid) || exceeds(launch.block, max.block) || launch.shared > max.shared {
+            return Err(out_of_bounds(kernel, launch, *max));
         }
         Geometry::new(kernel, launch)
     }
+}
+
+#[inline]
+fn exceeds(a: [u32; 3], b: [u32; 3]) -> bool {
+    a[0] > b[0] || a[1] > b[1] || a[2] > b[2]
+}
+
+/// The first bound that the launch exceeds.
+#[cold]
+#[inline(never)]
+fn out_of_bounds(kernel: &'static str, launch: Launch, max: Launch) -> Error {
+    let condition = if exceeds(launch.grid, max.grid) {
+        format!("a grid of {:?} blocks is more than its declaration admits: {:?}", launch.grid, max.grid)
+    } else if exceeds(launch.block, max.block) {
+        format!("a block of {:?} threads is more than its declaration admits: {:?}", launch.block, max.block)
+    } else {
+        format!("{} bytes of shared memory are more than its declaration admits: {}", launch.shared, max.shared)
+    };
+    geometry(kernel, condition, &launch)
 }
 
 #[cfg(test)]

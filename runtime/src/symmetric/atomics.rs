@@ -3,10 +3,10 @@
 use std::fmt;
 
 use super::context::ShmemContext;
-use super::engine;
 use super::exposed::Remote;
 use super::pe::Pe;
 use super::transport::{Atomic, Rmw, Target};
+use super::worker;
 use crate::dtype::DType;
 use crate::error::{Error, Operation};
 use crate::operand::{SameElem, SameStream};
@@ -96,8 +96,9 @@ impl<S: StreamTag> ShmemContext<S> {
     /// # Errors
     /// [`Error::Unsupported`].
     pub fn atomics(&self) -> Result<Atomics<'_, S>, Error> {
-        self.wire().transport().check()?;
-        Ok(Atomics { job: self })
+        let (engine, _) = self.engine_and_stream();
+        engine.check()?;
+        engine.wire().map(|_| Atomics { job: self })
     }
 }
 
@@ -117,9 +118,10 @@ impl<S: StreamTag> Atomics<'_, S> {
         let at = self.target::<T, D>(dst, index)?;
         let (wide, operand, pe) = (size_of::<T>() == 8, value.to_bits(), pe.world as usize);
         let what = Atomic { at, wide, rmw, operand, compare: 0, fetches: false, pe };
+        let (engine, stream) = self.job.engine_and_stream();
         // SAFETY: the element lies in an allocation that this PE has not dropped, aligned for its type.
         unsafe {
-            self.job.remote(OP, size_of::<T>(), move |wire| {
+            worker::enqueue_short(engine.wire()?, stream, OP, size_of::<T>(), move |wire| {
                 wire.transport().atomic(what);
                 Ok(())
             })
@@ -138,9 +140,11 @@ impl<S: StreamTag> Atomics<'_, S> {
         let (operand, compare) = (value.to_bits(), compare.to_bits());
         let (wide, pe) = (size_of::<T>() == 8, pe.world as usize);
         let what = Atomic { at, wide, rmw, operand, compare, fetches: true, pe };
-        let (wire, stream) = (self.job.wire(), self.job.context().stream());
-        // SAFETY: as for `enqueue`.
-        engine::run_on_stream(wire, stream, OP, |wire| Ok(T::from_bits(unsafe { wire.transport().atomic(what) })))
+        let (engine, stream) = self.job.engine_and_stream();
+        worker::run_on_stream(engine.wire()?, stream, OP, |wire| {
+            // SAFETY: as for `enqueue`.
+            Ok(T::from_bits(unsafe { wire.transport().atomic(what) }))
+        })
     }
 
     /// The element as it is. Waits for the stream. **Blocks.**

@@ -51,9 +51,16 @@ use crate::tag::{Dyn, StreamTag};
 ///
 /// Nor does it leave the job:
 ///
-/// ```compile_fail
-/// # use escrow::{Error, shmem};
-/// let kept = shmem::launch(2, |job| job.create_buffer_zeroed::<f32>(4))?; // return `to_vec()?`
+/// ```compile_fail,E0521
+/// # use std::cell::RefCell;
+/// # use escrow::{Error, ShmemBuffer, shmem};
+/// thread_local! {
+///     static KEPT: RefCell<Option<ShmemBuffer<'static, f32>>> = const { RefCell::new(None) };
+/// }
+/// shmem::launch(2, |job| {
+///     KEPT.set(Some(job.create_buffer_zeroed(4)?)); // keep `to_vec()?`
+///     Ok(())
+/// })?;
 /// # Ok::<(), Error>(())
 /// ```
 pub struct ShmemBuffer<'job, T, S: StreamTag = Dyn> {
@@ -250,7 +257,7 @@ impl<'job, T, S: StreamTag> ShmemBuffer<'job, T, S> {
         T: Init,
     {
         // SAFETY: passed on to the caller.
-        unsafe { copy::enqueue_raw(self.context(), self.operand(), dst, true) }.result
+        unsafe { copy::enqueue_raw(self.context(), self.operand(), dst, true, None) }.result
     }
 
     /// A copy of all elements. Waits for the stream. **Blocks.**
@@ -351,7 +358,7 @@ impl<'job, T: DType, S: StreamTag> ShmemBuffer<'job, T, S> {
     /// `src` is valid for reads of `len` elements, and is not written until a wait has covered the copy.
     pub unsafe fn enqueue_copy_from_ptr(&mut self, src: *const T) -> Result<(), Error> {
         // SAFETY: passed on to the caller.
-        unsafe { copy::enqueue_raw(self.context(), self.operand(), src.cast_mut(), false) }.result
+        unsafe { copy::enqueue_raw(self.context(), self.operand(), src.cast_mut(), false, None) }.result
     }
 
     /// The buffer as memory that is still to be written, for kernels that write all of it as `out`.

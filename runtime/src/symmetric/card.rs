@@ -83,12 +83,26 @@ impl Card {
         *self == Card::failed_end()
     }
 
+    /// For people, where two calls differ: what each of them is, and more where that reads the same.
+    pub(crate) fn describe_both(&self, other: &Card) -> (String, String) {
+        let (here, there) = (self.describe(), other.describe());
+        if here != there {
+            return (here, there);
+        }
+        let differ = if self.kind == Kind::Barrier as u64 {
+            "of other buffers, in another order, or local against exposed"
+        } else {
+            "with other buffers, element types, lengths, reductions or teams"
+        };
+        (here, format!("{there} {differ}"))
+    }
+
     /// For people.
     pub(crate) fn describe(&self) -> String {
         let Card { a, b, c, call, .. } = *self;
         let kind = KINDS.iter().find(|kind| **kind as u64 == self.kind);
         let what = match kind {
-            Some(Kind::Barrier) => format!("`barrier_all` of {a} values (state {:08x})", self.digest as u32),
+            Some(Kind::Barrier) => format!("`barrier_all` of {a} values"),
             Some(Kind::Create) => format!("`create_buffer` of {a} elements of {b} bytes"),
             Some(Kind::CreateSignal) => "`create_signal`".to_owned(),
             Some(Kind::Allocate) => format!("the allocation of {a} bytes"),

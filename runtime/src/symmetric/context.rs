@@ -4,18 +4,19 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::mem::{self, MaybeUninit};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use super::buffer::ShmemBuffer;
 use super::card::{Card, Kind, digest_of};
-use super::engine::{self, Entry};
+use super::engine::{Engine, Entry, Together};
 use super::pe::{Bound, Pe};
 use super::team::{Team, World};
 use super::transport::Alloc;
-use super::wire::Wire;
 use crate::context::DeviceContext;
 use crate::dtype::DType;
 use crate::error::{Error, Memory, Operation};
 use crate::region::byte_len;
+use crate::stream::Stream;
 use crate::tag::{Dyn, StreamTag};
 
 /// A SHMEM job, as one of its PEs sees it: who is there, symmetric memory, remote operations and the barrier. Only
@@ -51,7 +52,7 @@ use crate::tag::{Dyn, StreamTag};
 /// ```
 pub struct ShmemContext<S: StreamTag = Dyn> {
     ctx: DeviceContext<S>,
-    wire: Box<Wire>,
+    engine: Engine,
     world: Box<[u32]>,
     /// Members of the teams there were: what is enqueued refers to them until the job's end.
     members: RefCell<Vec<Box<[u32]>>>,
@@ -61,18 +62,25 @@ pub struct ShmemContext<S: StreamTag = Dyn> {
 }
 
 impl<S: StreamTag> ShmemContext<S> {
-    pub(super) fn new(ctx: DeviceContext<S>, wire: Box<Wire>) -> Self {
-        let world = (0..wire.transport().n_pes() as u32).collect();
+    pub(super) fn new(ctx: DeviceContext<S>, engine: Engine) -> Self {
+        let world = (0..engine.n_pes() as u32).collect();
         let members = RefCell::new(Vec::new());
-        ShmemContext { ctx, wire, world, members, calls: Cell::new(0), bound: Bound::default() }
+        ShmemContext { ctx, engine, world, members, calls: Cell::new(0), bound: Bound::default() }
     }
 
-    pub(super) fn wire(&self) -> &Wire {
-        &self.wire
+    /// What carries out the operations, and the stream in whose order it does.
+    #[inline]
+    pub(super) fn engine_and_stream(&self) -> (&Engine, &Arc<Stream>) {
+        (&self.engine, self.ctx.stream())
     }
 
-    pub(super) fn into_wire(self) -> Box<Wire> {
-        self.wire
+    pub(super) fn into_engine(self) -> Engine {
+        self.engine
+    }
+
+    /// A call of all PEs.
+    fn together(&self, card: Card) -> Together {
+        Together { team: 0, members: NonNull::from(&*self.world), card }
     }
 
     /// Members of a new team, kept until the job ends, and the team's number.
@@ -93,13 +101,18 @@ impl<S: StreamTag> ShmemContext<S> {
     /// Enqueues an agreement of all PEs.
     pub(super) fn agree(&self, op: Operation, card: Card) -> Result<(), Error> {
         // SAFETY: the world lives as long as the job.
-        unsafe { engine::agree(&self.wire, self.ctx.stream(), op, &self.world, card) }
+        unsafe { self.engine.agree(self.ctx.stream(), op, self.together(card)) }
+    }
+
+    /// An agreement of all PEs on what nothing is allocated for. **Blocks.**
+    fn agree_now(&self, card: Card) -> Result<(), Error> {
+        self.engine.meet(self.ctx.stream(), Operation::Symmetric, self.together(card))
     }
 
     /// The last call of the job: all PEs are here, and all have failed or none. **Blocks.**
     pub(super) fn end(&self, failed: bool) -> Result<(), Error> {
         let card = if failed { Card::failed_end() } else { Card::new(Kind::End, 0, [0; 3], 0) };
-        engine::run_on_stream(&self.wire, self.ctx.stream(), Operation::Barrier, |wire| wire.agree(&self.world, &card))
+        self.engine.meet(self.ctx.stream(), Operation::Barrier, self.together(card))
     }
 
     /// This PE's device context: its stream is the job's. Kernels, host buffers and plain device buffers come from here.
@@ -118,16 +131,16 @@ impl<S: StreamTag> ShmemContext<S> {
         &self.ctx
     }
 
-    /// The engine that the job runs on: `local` or `openshmem`.
+    /// The engine that the job runs on: `local`, `openshmem` or `nvshmem`.
     ///
     /// ```
     /// # use escrow::{Device, Dyn, Error, shmem};
     /// let engines = shmem::launch(1, |job| Ok(job.engine()))?;
-    /// assert!(["local", "openshmem"].contains(&engines[0]));
+    /// assert!(["local", "openshmem", "nvshmem"].contains(&engines[0]));
     /// # Ok::<(), Error>(())
     /// ```
     pub fn engine(&self) -> &'static str {
-        self.wire.transport().name()
+        self.engine.name()
     }
 
     /// This PE's number, counted from 0.
@@ -138,7 +151,7 @@ impl<S: StreamTag> ShmemContext<S> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn my_pe(&self) -> usize {
-        self.wire.transport().me()
+        self.engine.me()
     }
 
     /// How many PEs there are.
@@ -252,10 +265,10 @@ impl<S: StreamTag> ShmemContext<S> {
         let digest = digest_of(std::any::type_name::<T>());
         let card = self.card(Kind::Create, [len as u64, size_of::<T>() as u64, 0], digest);
         let entry = match bytes {
-            Ok(0) => self.agree(Operation::Symmetric, card).map(|()| None)?,
+            Ok(0) => self.agree_now(card).map(|()| None)?,
             Ok(bytes) => Some(self.allocate(card, bytes)?),
             // The others see the same, or that the calls differ.
-            Err(error) => return Err(self.agree(Operation::Symmetric, card).err().unwrap_or(error)),
+            Err(error) => return Err(self.agree_now(card).err().unwrap_or(error)),
         };
         Ok(ShmemBuffer::new(self, entry, len))
     }
@@ -277,10 +290,20 @@ impl<S: StreamTag> ShmemContext<S> {
     }
 
     pub(super) fn allocate(&self, card: Card, bytes: usize) -> Result<NonNull<Alloc>, Error> {
-        engine::run_on_stream(&self.wire, self.ctx.stream(), Operation::Symmetric, |wire| {
-            wire.create(&self.world, &card, bytes)
-        })?
-        .ok_or_else(|| Error::OutOfMemory { place: Memory::Symmetric, asked: bytes, held: self.wire.held() })
+        let made = self.engine.allocate(self.ctx.stream(), self.together(card), bytes)?;
+        made.ok_or_else(|| self.no_memory(bytes))
+    }
+
+    /// Why an allocation failed on all PEs.
+    fn no_memory(&self, bytes: usize) -> Error {
+        const OP: Operation = Operation::Symmetric;
+        if self.engine.is_full() {
+            return Error::Refused {
+                op: OP,
+                why: "4096 allocations are the most that can live at a time; put more in one",
+            };
+        }
+        Error::OutOfMemory { place: Memory::Symmetric, asked: bytes, held: self.engine.held() }
     }
 
     /// Frees the symmetric memory that all PEs have dropped. All PEs call it. Creating symmetric memory does the same, so
@@ -300,16 +323,14 @@ impl<S: StreamTag> ShmemContext<S> {
     /// [`Error::Diverged`], [`Error::PeFailed`].
     pub fn reclaim(&self) -> Result<(), Error> {
         let card = self.card(Kind::Reclaim, [0; 3], 0);
-        engine::run_on_stream(&self.wire, self.ctx.stream(), Operation::Symmetric, |wire| {
-            wire.reclaim(&self.world, &card)
-        })
+        self.engine.reclaim(self.ctx.stream(), self.together(card))
     }
 
     /// A value of the job no longer uses its memory. Waits for nobody.
     pub(super) fn note_drop(&self, entry: Entry) {
         if let Some(alloc) = entry {
             // SAFETY: an allocation lives until all PEs have noted their drops, this one too.
-            self.wire.note_drop(unsafe { alloc.as_ref() }.slot);
+            self.engine.note_drop(unsafe { alloc.as_ref() }.slot);
         }
     }
 
@@ -329,13 +350,7 @@ impl<S: StreamTag> ShmemContext<S> {
     /// # Errors
     /// [`Error::PeFailed`].
     pub fn quiet(&self) -> Result<(), Error> {
-        // SAFETY: the function captures nothing.
-        unsafe {
-            engine::enqueue_short(&self.wire, self.ctx.stream(), Operation::Quiet, |wire| {
-                wire.transport().quiet();
-                Ok(())
-            })
-        }
+        self.engine.order(self.ctx.stream(), true)
     }
 
     /// Enqueues that later puts to a PE arrive behind the earlier ones to that PE. Does not block.
@@ -354,13 +369,7 @@ impl<S: StreamTag> ShmemContext<S> {
     /// # Errors
     /// [`Error::PeFailed`].
     pub fn fence(&self) -> Result<(), Error> {
-        // SAFETY: the function captures nothing.
-        unsafe {
-            engine::enqueue_short(&self.wire, self.ctx.stream(), Operation::Quiet, |wire| {
-                wire.transport().fence();
-                Ok(())
-            })
-        }
+        self.engine.order(self.ctx.stream(), false)
     }
 }
 

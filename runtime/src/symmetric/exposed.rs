@@ -180,9 +180,9 @@ impl<T: Init, S: StreamTag> ShmemBuffer<'_, T, S> {
     }
 }
 
-impl<B: fmt::Debug> fmt::Debug for Exposed<B> {
+impl<T, S: StreamTag> fmt::Debug for Exposed<ShmemBuffer<'_, T, S>> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Exposed({:?})", self.0)
+        write!(f, "Exposed<ShmemBuffer<{}>>(len: {}, tag: {})", std::any::type_name::<T>(), self.len(), S::NAME)
     }
 }
 

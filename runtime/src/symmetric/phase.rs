@@ -3,10 +3,10 @@
 use super::buffer::ShmemBuffer;
 use super::card::{Kind, mix};
 use super::context::ShmemContext;
-use super::engine::Entry;
+use super::engine::{self, Entry};
 use super::exposed::Exposed;
 use crate::dtype::Init;
-use crate::error::{Error, Operation, PeFailure};
+use crate::error::{Error, Operation};
 use crate::tag::{Dyn, StreamTag};
 
 /// What a barrier flips, as all PEs must agree on it.
@@ -27,10 +27,8 @@ impl Flips {
         len: usize,
         opens: bool,
     ) {
-        // SAFETY: an allocation lives until all PEs have dropped their values of it, and this one is there.
-        let slot = entry.map_or(u64::MAX, |alloc| u64::from(unsafe { alloc.as_ref() }.slot));
         self.count += 1;
-        self.digest = mix(mix(mix(self.digest, slot), len as u64), u64::from(opens));
+        self.digest = mix(mix(mix(self.digest, engine::slot(entry)), len as u64), u64::from(opens));
         self.foreign |= !std::ptr::eq(job, of);
     }
 }
@@ -270,16 +268,16 @@ impl<S: StreamTag> ShmemContext<S> {
         } else {
             self.agree(Operation::Barrier, card)
         };
-        // A PE that cannot come ends the job: the others would wait for it.
-        done.inspect_err(|error| self.give_up(error))
+        // A PE that cannot come ends the job: the others would wait for it. And nothing that comes behind runs here.
+        done.inspect_err(|error| {
+            self.give_up(error);
+            let (engine, stream) = self.engine_and_stream();
+            engine.stop(stream, Operation::Barrier);
+        })
     }
 
     /// Ends the job because of an error of this PE's own.
     pub(super) fn give_up(&self, error: &Error) {
-        let failure = match error {
-            Error::PeFailed(_) | Error::Diverged(_) => error.clone(),
-            error => Error::PeFailed(PeFailure { pe: self.my_pe(), message: error.to_string() }.into()),
-        };
-        self.wire().transport().fail(&failure);
+        self.engine_and_stream().0.fail(error);
     }
 }

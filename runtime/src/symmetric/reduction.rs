@@ -41,12 +41,18 @@ mod op {
 pub trait Reduction<T>: op::Sealed<T> + Copy {
     #[doc(hidden)]
     const NUMBER: u64;
+    /// The operation, as NVSHMEM names it.
+    #[doc(hidden)]
+    const NAME: &'static str;
+    /// The element type, as NVSHMEM names it.
+    #[doc(hidden)]
+    const ELEM: &'static str;
     #[doc(hidden)]
     fn apply(a: T, b: T) -> T;
 }
 
 macro_rules! ops {
-    ($($(#[$doc:meta])* $op:ident = $number:literal: [$($t:ty),*] |$a:ident, $b:ident| $int:expr, [$($f:ty),*] $float:expr;)+) => { $(
+    ($($(#[$doc:meta])* $op:ident $name:literal = $number:literal: [$($t:ty as $tn:literal),*] |$a:ident, $b:ident| $int:expr, [$($f:ty as $fn:literal),*] $float:expr;)+) => { $(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $op;
@@ -55,6 +61,8 @@ macro_rules! ops {
             #[diagnostic::do_not_recommend]
             impl Reduction<$t> for $op {
                 const NUMBER: u64 = $number;
+                const NAME: &'static str = $name;
+                const ELEM: &'static str = $tn;
                 #[inline]
                 fn apply($a: $t, $b: $t) -> $t { $int }
             }
@@ -64,6 +72,8 @@ macro_rules! ops {
             #[diagnostic::do_not_recommend]
             impl Reduction<$f> for $op {
                 const NUMBER: u64 = $number;
+                const NAME: &'static str = $name;
+                const ELEM: &'static str = $fn;
                 #[inline]
                 fn apply($a: $f, $b: $f) -> $f { $float }
             }
@@ -79,7 +89,7 @@ ops! {
     /// fn of_floats<O: Reduction<f32>>(_: O) {}
     /// of_floats(Sum);
     /// ```
-    Sum = 1: [i8, u8, i16, u16, i32, u32, i64, u64, isize, usize] |a, b| a.wrapping_add(b), [f32, f64] a + b;
+    Sum "sum" = 1: [i8 as "int8", u8 as "uint8", i16 as "int16", u16 as "uint16", i32 as "int32", u32 as "uint32", i64 as "int64", u64 as "uint64", isize as "int64", usize as "uint64"] |a, b| a.wrapping_add(b), [f32 as "float", f64 as "double"] a + b;
     /// The product.
     ///
     /// ```
@@ -87,7 +97,7 @@ ops! {
     /// fn of_floats<O: Reduction<f32>>(_: O) {}
     /// of_floats(Prod);
     /// ```
-    Prod = 2: [i8, u8, i16, u16, i32, u32, i64, u64, isize, usize] |a, b| a.wrapping_mul(b), [f32, f64] a * b;
+    Prod "prod" = 2: [i8 as "int8", u8 as "uint8", i16 as "int16", u16 as "uint16", i32 as "int32", u32 as "uint32", i64 as "int64", u64 as "uint64", isize as "int64", usize as "uint64"] |a, b| a.wrapping_mul(b), [f32 as "float", f64 as "double"] a * b;
     /// The smallest.
     ///
     /// ```
@@ -95,7 +105,7 @@ ops! {
     /// fn of_floats<O: Reduction<f32>>(_: O) {}
     /// of_floats(Min);
     /// ```
-    Min = 3: [i8, u8, i16, u16, i32, u32, i64, u64, isize, usize] |a, b| a.min(b), [f32, f64] a.min(b);
+    Min "min" = 3: [i8 as "int8", u8 as "uint8", i16 as "int16", u16 as "uint16", i32 as "int32", u32 as "uint32", i64 as "int64", u64 as "uint64", isize as "int64", usize as "uint64"] |a, b| a.min(b), [f32 as "float", f64 as "double"] a.min(b);
     /// The largest.
     ///
     /// ```
@@ -103,7 +113,7 @@ ops! {
     /// fn of_floats<O: Reduction<f32>>(_: O) {}
     /// of_floats(Max);
     /// ```
-    Max = 4: [i8, u8, i16, u16, i32, u32, i64, u64, isize, usize] |a, b| a.max(b), [f32, f64] a.max(b);
+    Max "max" = 4: [i8 as "int8", u8 as "uint8", i16 as "int16", u16 as "uint16", i32 as "int32", u32 as "uint32", i64 as "int64", u64 as "uint64", isize as "int64", usize as "uint64"] |a, b| a.max(b), [f32 as "float", f64 as "double"] a.max(b);
     /// The bits that all have.
     ///
     /// ```
@@ -111,7 +121,7 @@ ops! {
     /// fn of_integers<O: Reduction<u32>>(_: O) {}
     /// of_integers(And);
     /// ```
-    And = 5: [i8, u8, i16, u16, i32, u32, i64, u64, isize, usize] |a, b| a & b, [] 0;
+    And "and" = 5: [i8 as "int8", u8 as "uint8", i16 as "int16", u16 as "uint16", i32 as "int32", u32 as "uint32", i64 as "int64", u64 as "uint64", isize as "int64", usize as "uint64"] |a, b| a & b, [] 0;
     /// The bits that one has.
     ///
     /// ```
@@ -119,7 +129,7 @@ ops! {
     /// fn of_integers<O: Reduction<u32>>(_: O) {}
     /// of_integers(Or);
     /// ```
-    Or = 6: [i8, u8, i16, u16, i32, u32, i64, u64, isize, usize] |a, b| a | b, [] 0;
+    Or "or" = 6: [i8 as "int8", u8 as "uint8", i16 as "int16", u16 as "uint16", i32 as "int32", u32 as "uint32", i64 as "int64", u64 as "uint64", isize as "int64", usize as "uint64"] |a, b| a | b, [] 0;
     /// The bits that an odd number has.
     ///
     /// ```
@@ -127,29 +137,31 @@ ops! {
     /// fn of_integers<O: Reduction<u32>>(_: O) {}
     /// of_integers(Xor);
     /// ```
-    Xor = 7: [i8, u8, i16, u16, i32, u32, i64, u64, isize, usize] |a, b| a ^ b, [] 0;
+    Xor "xor" = 7: [i8 as "int8", u8 as "uint8", i16 as "int16", u16 as "uint16", i32 as "int32", u32 as "uint32", i64 as "int64", u64 as "uint64", isize as "int64", usize as "uint64"] |a, b| a ^ b, [] 0;
 }
 
 #[cfg(feature = "half")]
 macro_rules! halves {
-    ($($t:ty),+) => { $(
-        halves!(@ $t, Sum = 1, |a, b| a + b);
-        halves!(@ $t, Prod = 2, |a, b| a * b);
-        halves!(@ $t, Min = 3, |a, b| a.min(b));
-        halves!(@ $t, Max = 4, |a, b| a.max(b));
+    ($($t:ty as $elem:literal),+) => { $(
+        halves!(@ $t, $elem, Sum "sum" = 1, |a, b| a + b);
+        halves!(@ $t, $elem, Prod "prod" = 2, |a, b| a * b);
+        halves!(@ $t, $elem, Min "min" = 3, |a, b| a.min(b));
+        halves!(@ $t, $elem, Max "max" = 4, |a, b| a.max(b));
     )+ };
-    (@ $t:ty, $op:ident = $number:literal, |$a:ident, $b:ident| $result:expr) => {
+    (@ $t:ty, $elem:literal, $op:ident $name:literal = $number:literal, |$a:ident, $b:ident| $result:expr) => {
         impl op::Sealed<$t> for $op {}
         #[diagnostic::do_not_recommend]
         impl Reduction<$t> for $op {
             const NUMBER: u64 = $number;
+            const NAME: &'static str = $name;
+            const ELEM: &'static str = $elem;
             #[inline]
             fn apply($a: $t, $b: $t) -> $t { $result }
         }
     };
 }
 #[cfg(feature = "half")]
-halves!(half::f16, half::bf16);
+halves!(half::f16 as "half", half::bf16 as "bfloat16");
 
 /// Combines `from` into `into`, element by element.
 ///

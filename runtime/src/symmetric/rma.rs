@@ -1,20 +1,16 @@
 //! Puts and gets.
 
 use super::context::ShmemContext;
-use super::engine;
+use super::engine::{self, Strides, Transfer};
 use super::exposed::Remote;
 use super::pe::Pe;
 use super::transport::Target;
-use super::wire::Wire;
 use crate::dtype::DType;
 use crate::error::{Error, Operation};
 use crate::kernel::{DeviceRead, DeviceWrite};
 use crate::operand::{SameElem, SameStream};
 use crate::region::{Admitted, admit};
 use crate::tag::StreamTag;
-
-/// Bytes whose copy takes no longer than handing it to another thread.
-const SHORT: usize = 4 << 10;
 
 /// Elements at every `stride`-th place of `len`.
 fn strided_len(op: Operation, len: usize, stride: usize) -> Result<usize, Error> {
@@ -35,25 +31,6 @@ impl<S: StreamTag> ShmemContext<S> {
         let (candidate, entry) = remote.remote();
         let admitted = admit(op, self.context().stream(), candidate)?;
         Ok((admitted, engine::target(entry.0, admitted.ptr)))
-    }
-
-    /// Enqueues a remote operation that waits for nobody and moves `bytes` bytes.
-    ///
-    /// # Safety
-    /// As for [`engine::enqueue`].
-    #[inline]
-    pub(super) unsafe fn remote<F>(&self, op: Operation, bytes: usize, f: F) -> Result<(), Error>
-    where
-        F: Fn(&Wire) -> Result<(), Error> + Copy,
-    {
-        let (wire, stream) = (self.wire(), self.context().stream());
-        if bytes <= SHORT {
-            // SAFETY: passed on to the caller.
-            unsafe { engine::enqueue_short(wire, stream, op, f) }
-        } else {
-            // SAFETY: passed on to the caller.
-            unsafe { engine::enqueue(wire, stream, op, f) }
-        }
     }
 
     /// Enqueues a copy of `src`, device memory of this PE, to `pe`'s copy of `dst`. Lengths must be equal. What it wrote is
@@ -86,16 +63,12 @@ impl<S: StreamTag> ShmemContext<S> {
         if src.len != there.len {
             return Err(Error::Length { op: OP, dst: there.len, src: src.len });
         }
-        let (Some(target), true) = (target, src.len > 0) else { return self.wire().transport().check() };
-        let (from, bytes, pe) = (src.ptr, src.len * size_of::<X::Elem>(), pe.world as usize);
+        let (engine, stream) = self.engine_and_stream();
+        let (Some(there), true) = (target, src.len > 0) else { return engine.check() };
+        let what = Transfer { here: src.ptr, there, pe: pe.world as usize };
         // SAFETY: `src` was admitted to this stream, as for a copy; the target lies in an allocation that this PE has not
         // dropped, so no PE frees it before this stream has passed the put.
-        unsafe {
-            self.remote(OP, bytes, move |wire| {
-                wire.transport().put(target, from, bytes, pe);
-                Ok(())
-            })
-        }
+        unsafe { engine.put(stream, what, src.len * size_of::<X::Elem>()) }
     }
 
     /// Enqueues a copy of `pe`'s copy of `src` to `dst`, device memory of this PE. Lengths must be equal. Does not block.
@@ -130,15 +103,11 @@ impl<S: StreamTag> ShmemContext<S> {
         if dst.len != there.len {
             return Err(Error::Length { op: OP, dst: dst.len, src: there.len });
         }
-        let (Some(target), true) = (target, dst.len > 0) else { return self.wire().transport().check() };
-        let (to, bytes, pe) = (dst.ptr, dst.len * size_of::<X::Elem>(), pe.world as usize);
+        let (engine, stream) = self.engine_and_stream();
+        let (Some(there), true) = (target, dst.len > 0) else { return engine.check() };
+        let what = Transfer { here: dst.ptr, there, pe: pe.world as usize };
         // SAFETY: as for `put`.
-        unsafe {
-            self.remote(OP, bytes, move |wire| {
-                wire.transport().get(to, target, bytes, pe);
-                Ok(())
-            })
-        }
+        unsafe { engine.get(stream, what, dst.len * size_of::<X::Elem>()) }
     }
 
     /// Enqueues a put of elements 0, `src_stride`, 2 `src_stride`, ... of `src` to the places 0, `dst_stride`, 2
@@ -176,22 +145,14 @@ impl<S: StreamTag> ShmemContext<S> {
         if count != places {
             return Err(Error::Length { op: OP, dst: places, src: count });
         }
-        let Some(target) = target else { return self.wire().transport().check() };
-        let (from, pe, size) = (src.ptr.cast_const(), pe.world as usize, size_of::<X::Elem>());
+        let (engine, stream) = self.engine_and_stream();
+        let Some(there) = target else { return engine.check() };
+        let (what, size) = (Transfer { here: src.ptr, there, pe: pe.world as usize }, size_of::<X::Elem>());
+        // Where there is one element at most, the step to the next is never taken, and may be too large to be one.
+        let bytes = |stride: usize| stride.saturating_mul(size);
+        let strides = Strides { here: bytes(src_stride), there: bytes(dst_stride), size, count };
         // SAFETY: as for `put`; each place lies in its memory (`strided_len`).
-        unsafe {
-            self.remote(OP, count * size, move |wire| {
-                for nth in 0..count {
-                    wire.transport().put(
-                        target.at(nth * dst_stride * size),
-                        from.add(nth * src_stride * size),
-                        size,
-                        pe,
-                    );
-                }
-                Ok(())
-            })
-        }
+        unsafe { engine.put_strided(stream, what, strides) }
     }
 
     /// Enqueues a get of elements 0, `src_stride`, ... of `pe`'s copy of `src` to the places 0, `dst_stride`, ... of `dst`.
@@ -230,17 +191,14 @@ impl<S: StreamTag> ShmemContext<S> {
         if count != places {
             return Err(Error::Length { op: OP, dst: places, src: count });
         }
-        let Some(target) = target else { return self.wire().transport().check() };
-        let (to, pe, size) = (dst.ptr, pe.world as usize, size_of::<X::Elem>());
+        let (engine, stream) = self.engine_and_stream();
+        let Some(there) = target else { return engine.check() };
+        let (what, size) = (Transfer { here: dst.ptr, there, pe: pe.world as usize }, size_of::<X::Elem>());
+        // Where there is one element at most, the step to the next is never taken, and may be too large to be one.
+        let bytes = |stride: usize| stride.saturating_mul(size);
+        let strides = Strides { here: bytes(dst_stride), there: bytes(src_stride), size, count };
         // SAFETY: as for `put`; each place lies in its memory (`strided_len`).
-        unsafe {
-            self.remote(OP, count * size, move |wire| {
-                for nth in 0..count {
-                    wire.transport().get(to.add(nth * dst_stride * size), target.at(nth * src_stride * size), size, pe);
-                }
-                Ok(())
-            })
-        }
+        unsafe { engine.get_strided(stream, what, strides) }
     }
 
     /// Enqueues a store of `value` to element `index` of `pe`'s copy of `dst`. Does not block.
@@ -266,14 +224,9 @@ impl<S: StreamTag> ShmemContext<S> {
     {
         const OP: Operation = Operation::Put;
         let target = self.element::<T, D>(OP, dst, index)?;
-        let pe = pe.world as usize;
-        // SAFETY: as for `put`; the element lies in the memory (`element`), and the value is in the closure.
-        unsafe {
-            self.remote(OP, size_of::<T>(), move |wire| {
-                wire.transport().put(target, (&raw const value).cast(), size_of::<T>(), pe);
-                Ok(())
-            })
-        }
+        let (engine, stream) = self.engine_and_stream();
+        // SAFETY: as for `put`; the element lies in the memory (`element`).
+        unsafe { engine.p(stream, value, target, pe.world as usize) }
     }
 
     /// Element `index` of `pe`'s copy of `src`. Waits for the stream. **Blocks.**
@@ -299,14 +252,9 @@ impl<S: StreamTag> ShmemContext<S> {
     {
         const OP: Operation = Operation::Get;
         let target = self.element::<T, X>(OP, src, index)?;
-        let pe = pe.world as usize;
-        engine::run_on_stream(self.wire(), self.context().stream(), OP, |wire| {
-            // SAFETY: every bit pattern of a `DType` is valid, all zeros too.
-            let mut value = unsafe { std::mem::zeroed::<T>() };
-            // SAFETY: the element lies in the memory (`element`), and there is room for it.
-            unsafe { wire.transport().get((&raw mut value).cast(), target, size_of::<T>(), pe) };
-            Ok(value)
-        })
+        let (engine, stream) = self.engine_and_stream();
+        // SAFETY: as for `put`; the element lies in the memory (`element`).
+        unsafe { engine.g(stream, target, pe.world as usize) }
     }
 
     /// The place of an element.

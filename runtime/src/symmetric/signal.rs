@@ -4,9 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use super::card::{Card, Kind};
+use super::card::Kind;
 use super::context::ShmemContext;
-use super::engine;
+use super::engine::{Notice, Transfer};
 use super::exposed::Remote;
 use super::pe::Pe;
 use super::transport::{Alloc, Target};
@@ -111,7 +111,7 @@ pub enum Cmp {
 }
 
 impl Cmp {
-    fn holds(self, signal: u64, value: u64) -> bool {
+    pub(super) fn holds(self, signal: u64, value: u64) -> bool {
         match self {
             Cmp::Eq => signal == value,
             Cmp::Ne => signal != value,
@@ -172,12 +172,10 @@ impl<S: StreamTag> ShmemContext<S> {
         let alloc = self.allocate(self.card(Kind::CreateSignal, [u64::from(K::ADDS), 0, 0], 0), 64)?;
         let signal = Signal { alloc, job: self, kind: PhantomData };
         let word = signal.word();
+        let (engine, stream) = self.engine_and_stream();
         // Zero here, and on all PEs before one of them can reach another's.
-        engine::run_on_stream(self.wire(), self.context().stream(), Operation::Signal, |wire| {
-            // SAFETY: the word is this PE's own, and nobody knows it yet.
-            unsafe { wire.transport().set_word(word, 0, wire.transport().me()) };
-            Ok(())
-        })?;
+        // SAFETY: the word is this PE's own, and nobody knows it yet.
+        unsafe { engine.clear_word(stream, word) }?;
         self.agree(Operation::Signal, self.card(Kind::CreateSignal, [2, 0, 0], 0))?;
         Ok(signal)
     }
@@ -220,24 +218,11 @@ impl<S: StreamTag> ShmemContext<S> {
         if src.len != there.len {
             return Err(Error::Length { op: OP, dst: there.len, src: src.len });
         }
-        let (from, bytes, pe) = (src.ptr, src.len * size_of::<X::Elem>(), pe.world as usize);
-        let word = signal.word();
+        let (engine, stream) = self.engine_and_stream();
+        let (pe, bytes) = (pe.world as usize, src.len * size_of::<X::Elem>());
+        let put = target.map(|there| (Transfer { here: src.ptr, there, pe }, bytes));
         // SAFETY: as for `put`; the signal's word lies in an allocation that this PE has not dropped.
-        unsafe {
-            self.remote(OP, bytes, move |wire| {
-                let transport = wire.transport();
-                if let Some(target) = target {
-                    transport.put(target, from, bytes, pe);
-                }
-                transport.fence();
-                if K::ADDS {
-                    transport.add_word(word, value, pe);
-                } else {
-                    transport.set_word(word, value, pe);
-                }
-                Ok(())
-            })
-        }
+        unsafe { engine.notify(stream, OP, put.filter(|_| bytes > 0), signal.notice(value), pe) }
     }
 }
 
@@ -246,6 +231,10 @@ impl<K: SignalKind, S: StreamTag> Signal<'_, K, S> {
         // SAFETY: an allocation lives until all PEs have dropped their values of it, and this one is there.
         let base = unsafe { self.alloc.as_ref() }.base;
         Target::new(self.alloc, base.as_ptr())
+    }
+
+    fn notice(&self, value: u64) -> Notice {
+        Notice { word: self.word(), value, adds: K::ADDS }
     }
 
     /// Enqueues a wait: what is enqueued behind it on the job's stream runs when this PE's word compares so with `value`, and
@@ -264,14 +253,9 @@ impl<K: SignalKind, S: StreamTag> Signal<'_, K, S> {
     /// # Errors
     /// [`Error::PeFailed`]. That a PE fails before it sends shows at the next wait.
     pub fn wait_until(&self, cmp: Cmp, value: u64) -> Result<(), Error> {
-        let word = self.word();
-        let card = Card::new(Kind::Wait, 0, [0; 3], 0);
+        let (engine, stream) = self.job.engine_and_stream();
         // SAFETY: the word lies in an allocation that this PE has not dropped.
-        unsafe {
-            engine::enqueue(self.job.wire(), self.job.context().stream(), Operation::Signal, move |wire| {
-                wire.transport().wait(word, None, &card, &|signal| cmp.holds(signal, value)).map(|_| ())
-            })
-        }
+        unsafe { engine.await_word(stream, self.word(), cmp, value) }
     }
 
     /// This PE's word, now. Waits for the stream, not for the signal. **Blocks.**
@@ -289,11 +273,9 @@ impl<K: SignalKind, S: StreamTag> Signal<'_, K, S> {
     /// # Errors
     /// What made the stream fail, a failed PE too.
     pub fn fetch(&self) -> Result<u64, Error> {
-        let (word, card) = (self.word(), Card::new(Kind::Wait, 0, [0; 3], 0));
-        engine::run_on_stream(self.job.wire(), self.job.context().stream(), Operation::Signal, |wire| {
-            // SAFETY: as for `wait_until`.
-            unsafe { wire.transport().wait(word, None, &card, &|_| true) }
-        })
+        let (engine, stream) = self.job.engine_and_stream();
+        // SAFETY: as for `wait_until`.
+        unsafe { engine.fetch_word(stream, self.word()) }
     }
 }
 
@@ -339,20 +321,9 @@ impl<S: StreamTag> Signal<'_, Add, S> {
 
 impl<K: SignalKind, S: StreamTag> Signal<'_, K, S> {
     fn send(&self, pe: Pe<'_>, value: u64) -> Result<(), Error> {
-        let (word, pe) = (self.word(), pe.world as usize);
+        let (engine, stream) = self.job.engine_and_stream();
         // SAFETY: as for `wait_until`.
-        unsafe {
-            self.job.remote(Operation::Signal, size_of::<u64>(), move |wire| {
-                let transport = wire.transport();
-                transport.fence();
-                if K::ADDS {
-                    transport.add_word(word, value, pe);
-                } else {
-                    transport.set_word(word, value, pe);
-                }
-                Ok(())
-            })
-        }
+        unsafe { engine.notify(stream, Operation::Signal, None, self.notice(value), pe.world as usize) }
     }
 }
 

@@ -6,13 +6,12 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use super::buffer::ShmemBuffer;
-use super::card::{Card, Kind, digest_of};
+use super::card::{Card, Kind, digest_of, mix};
 use super::context::ShmemContext;
-use super::engine;
+use super::engine::{self, Collective, Reduce, Split, Together, slot};
 use super::pe::Pe;
 use super::reduction::{Reduction, combine};
 use super::transport::Target;
-use super::wire::Combine;
 use crate::dtype::DType;
 use crate::error::{Error, Operation};
 use crate::tag::{Dyn, StreamTag};
@@ -132,13 +131,15 @@ pub struct Team<'job, G: TeamTag, S: StreamTag = Dyn> {
     /// Its members' numbers in the world, which the job keeps.
     members: NonNull<[u32]>,
     number: u32,
+    /// A hash of the members, which are the same on all of them; the number is not.
+    identity: u64,
     calls: Cell<u64>,
     tag: PhantomData<G>,
 }
 
 impl<'job, S: StreamTag> Team<'job, World, S> {
     pub(super) fn world(job: &'job ShmemContext<S>, members: NonNull<[u32]>) -> Self {
-        Team { job, members, number: 0, calls: Cell::new(0), tag: PhantomData }
+        Team { job, members, number: 0, identity: 0, calls: Cell::new(0), tag: PhantomData }
     }
 }
 
@@ -154,17 +155,20 @@ impl<S: StreamTag> ShmemContext<S> {
     /// # Errors
     /// [`Error::PeFailed`].
     pub fn node(&self) -> Result<Team<'_, Node, S>, Error> {
-        self.wire().transport().check()?;
-        let near: Vec<u32> =
-            (0..self.n_pes()).filter(|&pe| self.wire().transport().is_near(pe)).map(|pe| pe as u32).collect();
-        Ok(Team::of(self, near))
+        let (engine, stream) = self.engine_and_stream();
+        engine.check()?;
+        let near = (0..self.n_pes()).filter(|&pe| engine.is_near(pe)).map(|pe| pe as u32).collect();
+        let team = Team::of(self, near);
+        engine.split(stream, Split::Near { new: team.number })?;
+        Ok(team)
     }
 }
 
 impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
     fn of(job: &'job ShmemContext<S>, members: Vec<u32>) -> Self {
+        let identity = members.iter().fold(1, |hash, &pe| mix(hash, u64::from(pe)));
         let (members, number) = job.keep_members(members);
-        Team { job, members, number, calls: Cell::new(0), tag: PhantomData }
+        Team { job, members, number, identity, calls: Cell::new(0), tag: PhantomData }
     }
 
     fn members(&self) -> &'job [u32] {
@@ -177,12 +181,19 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
         // The world is made anew at each call of `world`, so its calls are counted in the job.
         let calls = if self.number == 0 { self.job.count_call() } else { &self.calls };
         calls.set(calls.get() + 1);
-        Card::new(kind, calls.get(), words, digest)
+        // PEs of two teams that overlap must not take the one's call for the other's: they would share out the elements
+        // differently.
+        Card::new(kind, calls.get(), words, mix(digest, self.identity))
     }
 
     fn agree(&self, card: Card) -> Result<(), Error> {
+        let (engine, stream) = self.job.engine_and_stream();
         // SAFETY: the job keeps the members until it ends.
-        unsafe { engine::agree(self.job.wire(), self.job.context().stream(), OP, self.members(), card) }
+        unsafe { engine.agree(stream, OP, self.together(card)) }
+    }
+
+    fn together(&self, card: Card) -> Together {
+        Together { team: self.number, members: self.members, card }
     }
 
     /// How many PEs the team has.
@@ -302,7 +313,11 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
             return Err(Error::NoPe { pe: last.unwrap_or(usize::MAX), n_pes: self.n_pes() });
         }
         let members: Vec<u32> = self.members()[start..].iter().step_by(stride).take(size).copied().collect();
-        Ok(self.join(members))
+        let team = members.contains(&(self.job.my_pe() as u32)).then(|| Team::of(self.job, members));
+        let new = team.as_ref().map(|team: &Team<'_, N, S>| team.number);
+        let (engine, stream) = self.job.engine_and_stream();
+        engine.split(stream, Split::Strided { parent: self.number, start, stride, size, new })?;
+        Ok(team)
     }
 
     /// Two teams for a grid of rows of `width` PEs, counted row by row: the PEs of this one's row, and those of its column.
@@ -336,11 +351,10 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
         let start = me / width * width;
         let row = self.members()[start..].iter().take(width).copied().collect();
         let column = self.members()[me % width..].iter().step_by(width).copied().collect();
-        Ok((Team::of(self.job, row), Team::of(self.job, column)))
-    }
-
-    fn join<N: TeamTag>(&self, members: Vec<u32>) -> Option<Team<'job, N, S>> {
-        members.contains(&(self.job.my_pe() as u32)).then(|| Team::of(self.job, members))
+        let (row, column): (Team<'_, X, S>, Team<'_, Y, S>) = (Team::of(self.job, row), Team::of(self.job, column));
+        let (engine, stream) = self.job.engine_and_stream();
+        engine.split(stream, Split::Grid { parent: self.number, width, row: row.number, column: column.number })?;
+        Ok((row, column))
     }
 
     /// A barrier of the team: behind it, all that its PEs put before it has arrived. It flips no phases; that is what the
@@ -380,14 +394,11 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
         src: &ShmemBuffer<'job, T, S>,
         dst: &mut ShmemBuffer<'job, T, S>,
     ) -> Result<(), Error> {
-        let call = self.call(Kind::Broadcast, u64::from(root.world), src, dst);
         let fits = self.same_team(root).and_then(|()| lengths(dst.len(), src.len(), Some(src.len())));
-        let (team, world, bytes) = (self.members, root.world as usize, size_of::<T>() * src.len());
-        // SAFETY: the ranges lie in the buffers, which are local: nothing but this uses them until this stream has passed it,
-        // on any PE, since all of them are in this call (`agree`).
-        self.collective(call, fits, move |wire, card, targets| unsafe {
-            wire.broadcast(team.as_ref(), card, world, targets, bytes)
-        })
+        let call = self.call(Kind::Broadcast, u64::from(root.world), src, dst, &fits);
+        let what = Collective::Broadcast { root: root.world as usize, bytes: size_of::<T>() * src.len() };
+        // SAFETY: the ranges lie in the buffers.
+        unsafe { self.collective(call, fits, what) }
     }
 
     /// All PEs' `src`, one behind the other in the order of the team, to everybody's `dst`, which is as long as all of them.
@@ -411,13 +422,11 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
         src: &ShmemBuffer<'job, T, S>,
         dst: &mut ShmemBuffer<'job, T, S>,
     ) -> Result<(), Error> {
-        let call = self.call(Kind::Fcollect, 0, src, dst);
         let fits = lengths(dst.len(), src.len(), src.len().checked_mul(self.n_pes()));
-        let (team, bytes) = (self.members, size_of::<T>() * src.len());
+        let call = self.call(Kind::Fcollect, 0, src, dst, &fits);
+        let what = Collective::Exchange { bytes: size_of::<T>() * src.len(), same: true };
         // SAFETY: as for `broadcast`; `dst` has a part for each PE (`lengths`).
-        self.collective(call, fits, move |wire, card, targets| unsafe {
-            wire.exchange(team.as_ref(), card, targets, bytes, true)
-        })
+        unsafe { self.collective(call, fits, what) }
     }
 
     /// Part `j` of PE `i`'s `src` to part `i` of PE `j`'s `dst`. Both have one part of equal length for each PE of the team.
@@ -442,18 +451,16 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
         src: &ShmemBuffer<'job, T, S>,
         dst: &mut ShmemBuffer<'job, T, S>,
     ) -> Result<(), Error> {
-        let call = self.call(Kind::Alltoall, 0, src, dst);
         let fits = lengths(dst.len(), src.len(), Some(src.len())).and_then(|()| {
             if src.len().is_multiple_of(self.n_pes()) {
                 return Ok(());
             }
             Err(Error::Refused { op: OP, why: "`alltoall` needs a part of equal length for each PE of the team" })
         });
-        let (team, bytes) = (self.members, size_of::<T>() * (src.len() / self.n_pes()));
+        let call = self.call(Kind::Alltoall, 0, src, dst, &fits);
+        let what = Collective::Exchange { bytes: size_of::<T>() * (src.len() / self.n_pes()), same: false };
         // SAFETY: as for `broadcast`; both have a part for each PE.
-        self.collective(call, fits, move |wire, card, targets| unsafe {
-            wire.exchange(team.as_ref(), card, targets, bytes, false)
-        })
+        unsafe { self.collective(call, fits, what) }
     }
 
     /// Element by element, the reduction of all PEs' `src` to everybody's `dst`. Lengths must be equal. The order is that of
@@ -480,13 +487,11 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
         dst: &mut ShmemBuffer<'job, T, S>,
     ) -> Result<(), Error> {
         let _ = op;
-        let call = self.call(Kind::Reduce, O::NUMBER, src, dst);
         let fits = lengths(dst.len(), src.len(), Some(src.len()));
-        let (team, shape, combine): (_, _, Combine) = (self.members, [src.len(), size_of::<T>()], combine::<T, O>);
+        let call = self.call(Kind::Reduce, O::NUMBER, src, dst, &fits);
+        let what = Collective::Reduce(reduction::<T, O>(src.len()));
         // SAFETY: as for `broadcast`; they are two buffers, so they do not overlap.
-        self.collective(call, fits, move |wire, card, targets| unsafe {
-            wire.reduce(team.as_ref(), card, targets, shape, combine)
-        })
+        unsafe { self.collective(call, fits, what) }
     }
 
     /// As [`reduce`](Team::reduce), and each PE gets its own part of the result only: `src` is as long as all PEs' `dst`.
@@ -512,24 +517,25 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
         dst: &mut ShmemBuffer<'job, T, S>,
     ) -> Result<(), Error> {
         let _ = op;
-        let call = self.call(Kind::ReduceScatter, O::NUMBER, src, dst);
         let fits = lengths(src.len(), dst.len(), dst.len().checked_mul(self.n_pes()));
-        let (team, shape, combine): (_, _, Combine) = (self.members, [dst.len(), size_of::<T>()], combine::<T, O>);
+        let call = self.call(Kind::ReduceScatter, O::NUMBER, src, dst, &fits);
+        let what = Collective::ReduceScatter(reduction::<T, O>(dst.len()));
         // SAFETY: as for `reduce`; `src` has a part for each PE (`lengths`).
-        self.collective(call, fits, move |wire, card, targets| unsafe {
-            wire.reduce_scatter(team.as_ref(), card, targets, shape, combine)
-        })
+        unsafe { self.collective(call, fits, what) }
     }
 
-    /// What this PE is about to do, and with which memory.
+    /// What this PE is about to do, and with which memory. All of it is compared, also whether it fits: a PE whose
+    /// arguments do not is not where the others may write to its memory.
     fn call<T: DType>(
         &self,
         kind: Kind,
         extra: u64,
         src: &ShmemBuffer<'job, T, S>,
         dst: &ShmemBuffer<'job, T, S>,
+        fits: &Result<(), Error>,
     ) -> Call {
-        let digest = super::card::mix(digest_of(std::any::type_name::<T>()), dst.len() as u64);
+        let what = [dst.len() as u64, slot(dst.entry()), slot(src.entry()), u64::from(fits.is_ok())];
+        let digest = what.into_iter().fold(digest_of(std::any::type_name::<T>()), mix);
         let card = self.card(kind, [src.len() as u64, size_of::<T>() as u64, extra], digest);
         let place =
             |buffer: &ShmemBuffer<'job, T, S>| engine::target(buffer.entry(), buffer.unsafe_ptr().as_ptr().cast());
@@ -539,20 +545,27 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
 
     /// Enqueues a collective. Where this PE's arguments do not fit, the agreement alone: the others, if theirs are the same,
     /// report the same; if not, that the calls differ.
-    fn collective<F>(&self, call: Call, fits: Result<(), Error>, f: F) -> Result<(), Error>
-    where
-        F: Fn(&super::wire::Wire, &Card, [Target; 2]) -> Result<(), Error> + Copy,
-    {
+    ///
+    /// # Safety
+    /// If the arguments fit, the ranges lie in the call's memory.
+    unsafe fn collective(&self, call: Call, fits: Result<(), Error>, what: Collective) -> Result<(), Error> {
         let Call { card, targets } = call;
         match (fits, targets) {
             (Err(error), _) => Err(self.agree(card).err().unwrap_or(error)),
             (Ok(()), None) => self.agree(card),
-            // SAFETY: the buffers' allocations are not dropped by this PE, so they are there until this stream has passed this.
-            (Ok(()), Some(targets)) => unsafe {
-                engine::enqueue(self.job.wire(), self.job.context().stream(), OP, move |wire| f(wire, &card, targets))
-            },
+            (Ok(()), Some(targets)) => {
+                let (engine, stream) = self.job.engine_and_stream();
+                // SAFETY: the ranges fit, by the caller's duty. The buffers are local, so nothing but this uses them until this
+                // stream has passed it; on the other PEs neither, since all of them come to this call first (`agree`). Their
+                // allocations are not dropped by this PE.
+                unsafe { engine.collective(stream, self.together(card), targets, what) }
+            }
         }
     }
+}
+
+fn reduction<T: DType, O: Reduction<T>>(len: usize) -> Reduce {
+    Reduce { len, size: size_of::<T>(), combine: combine::<T, O>, names: [O::NAME, O::ELEM] }
 }
 
 /// A collective call and its memory.

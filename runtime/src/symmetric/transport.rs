@@ -158,6 +158,13 @@ pub(crate) trait Transport: Send + Sync {
     unsafe fn free(&self, alloc: Box<Alloc>);
     /// Whether PEs reach each other's memory by address: then allocations need the addresses of all.
     fn shares_addresses(&self) -> bool;
+    /// Where this process reaches `pe`'s copy by loads and stores; `None` if it does not. On any thread.
+    ///
+    /// # Safety
+    /// The allocation is still there, and `pe` is one of the job.
+    unsafe fn peer(&self, _at: Target, _pe: usize) -> Option<*mut u8> {
+        None
+    }
     /// Notes that this PE's thread made a call, for the limit of waits after a failure.
     fn called(&self) {}
 }

@@ -13,18 +13,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::card::{Card, Kind, WORDS};
+use super::heap::{BITS, Heap};
 use super::transport::{Alloc, Target, Transport};
 use crate::cpu::sync::lock;
 use crate::error::{Divergence, Error, PeFailure};
 
-/// Symmetric allocations that can live at once.
-pub(crate) const SLOTS: usize = 4096;
 /// Words of the board, which each PE writes at home for the others to read: the base of a new allocation, the card of the
 /// call it is in, a bit for each allocation that it has dropped.
 const BASE: usize = 0;
 const CARD: usize = 1;
 const DROPPED: usize = CARD + WORDS;
-const BOARD: usize = DROPPED + SLOTS / 64;
+const BOARD: usize = DROPPED + BITS;
 /// Elements are combined in pieces of this many bytes.
 const PIECE: usize = 64 << 10;
 
@@ -33,13 +32,6 @@ pub(crate) const fn mail_bytes(pes: usize) -> usize {
     pes * 2 * 8
 }
 pub(crate) const BOARD_BYTES: usize = BOARD * 8;
-
-/// Symmetric memory: what there is, and what this PE has dropped.
-struct Heap {
-    allocs: Vec<Option<Box<Alloc>>>,
-    dropped: [u64; SLOTS / 64],
-    held: usize,
-}
 
 /// One PE's end of the job. One thread at a time calls what communicates: in an operation of the stream, in its turn.
 pub(crate) struct Wire {
@@ -58,13 +50,12 @@ pub(crate) type Combine = unsafe fn(into: *mut u8, from: *const u8, len: usize);
 impl Wire {
     /// `mail` has [`mail_bytes`], `board` [`BOARD_BYTES`], both zero on all PEs.
     pub(crate) fn new(transport: Arc<dyn Transport>, mail: Box<Alloc>, board: Box<Alloc>) -> Wire {
-        let heap = Heap { allocs: Vec::new(), dropped: [0; SLOTS / 64], held: 0 };
         Wire {
             counts: (0..transport.n_pes()).map(|_| Cell::new(0)).collect(),
             transport,
             mail,
             board,
-            heap: Mutex::new(heap),
+            heap: Mutex::new(Heap::new()),
             scratch: RefCell::new(vec![0; PIECE / 16].into_boxed_slice()),
         }
     }
@@ -132,16 +123,16 @@ impl Wire {
         if other.is_failed_end() {
             return Error::PeFailed(PeFailure { pe, message: "it returned an error".to_owned() }.into());
         }
-        let here = (self.transport.me(), card.describe());
-        Error::Diverged(Divergence { here, there: (pe, other.describe()) }.into())
+        let (here, there) = card.describe_both(&other);
+        Error::Diverged(Divergence { here: (self.transport.me(), here), there: (pe, there) }.into())
     }
 
     /// A new allocation on all PEs; `None` on all if it failed on one.
     pub(crate) fn create(&self, team: &[u32], card: &Card, bytes: usize) -> Result<Option<NonNull<Alloc>>, Error> {
         self.free_dropped(team, card)?;
         let mut heap = lock(&self.heap);
-        let slot = heap.allocs.iter().position(Option::is_none).unwrap_or(heap.allocs.len());
-        let memory = if slot < SLOTS { self.transport.allocate(bytes) } else { None };
+        let slot = heap.next_slot();
+        let memory = slot.and_then(|_| self.transport.allocate(bytes));
         let base = memory.as_ref().map_or(0, |(base, _)| base.as_ptr().expose_provenance() as u64);
         self.own(self.board(BASE)).store(base, Ordering::Relaxed);
         self.agree(team, &Card::new(Kind::Allocate, 0, [bytes as u64, 0, 0], 0))?;
@@ -151,17 +142,9 @@ impl Wire {
         });
         let bases: Option<Box<[NonNull<u8>]>> = bases.collect();
         // What some PEs got is not given back where others got nothing: engines free on all PEs or on none.
-        let (Some(bases), Some((base, block))) = (bases, memory) else { return Ok(None) };
+        let (Some(bases), Some((base, block)), Some(slot)) = (bases, memory, slot) else { return Ok(None) };
         let bases = if self.transport.shares_addresses() { bases } else { Box::default() };
-        let alloc = Box::new(Alloc { slot: slot as u32, base, bytes, bases, block });
-        let entry = NonNull::from(&*alloc);
-        heap.held += bytes;
-        if slot == heap.allocs.len() {
-            heap.allocs.push(Some(alloc));
-        } else {
-            heap.allocs[slot] = Some(alloc);
-        }
-        Ok(Some(entry))
+        Ok(Some(heap.insert(Alloc { slot, base, bytes, bases, block })))
     }
 
     /// Frees what all PEs have dropped.
@@ -173,10 +156,9 @@ impl Wire {
 
     /// Between two agreements: the bits that PEs read after the first stay as they are until the second.
     fn free_dropped(&self, team: &[u32], card: &Card) -> Result<(), Error> {
-        const BITS: usize = SLOTS / 64;
         {
             let heap = lock(&self.heap);
-            for (at, bits) in heap.dropped.iter().enumerate() {
+            for (at, bits) in heap.dropped().iter().enumerate() {
                 self.own(self.board(DROPPED + at)).store(*bits, Ordering::Relaxed);
             }
         }
@@ -186,27 +168,27 @@ impl Wire {
             let bits = self.read_board::<BITS>(DROPPED, pe);
             common.iter_mut().zip(bits).for_each(|(common, bits)| *common &= bits);
         }
-        let mut heap = lock(&self.heap);
-        for slot in (0..SLOTS).filter(|slot| common[slot / 64] >> (slot % 64) & 1 == 1) {
-            heap.dropped[slot / 64] &= !(1 << (slot % 64));
-            if let Some(alloc) = heap.allocs[slot].take() {
-                heap.held -= alloc.bytes;
-                // SAFETY: all PEs have dropped it, what they put there has arrived (`agree`), and this stream has passed
-                // what used it.
-                unsafe { self.transport.free(alloc) };
-            }
+        for alloc in lock(&self.heap).take(&common) {
+            // SAFETY: all PEs have dropped it, what they put there has arrived (`agree`), and this stream has passed what
+            // used it.
+            unsafe { self.transport.free(alloc) };
         }
         Ok(())
     }
 
     /// This PE no longer uses an allocation. On its own thread; frees nothing.
     pub(crate) fn note_drop(&self, slot: u32) {
-        lock(&self.heap).dropped[slot as usize / 64] |= 1 << (slot % 64);
+        lock(&self.heap).note_drop(slot);
+    }
+
+    /// Whether no further allocation can live.
+    pub(crate) fn is_full(&self) -> bool {
+        lock(&self.heap).is_full()
     }
 
     /// Bytes in symmetric allocations of this PE.
     pub(crate) fn held(&self) -> usize {
-        lock(&self.heap).held
+        lock(&self.heap).held()
     }
 
     /// Copies `bytes` bytes from the root's `src` to everybody's `dst`.

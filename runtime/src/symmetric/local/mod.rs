@@ -1,5 +1,7 @@
 //! The engine `local`: PEs are threads of this process.
 
+use std::io::Write;
+use std::mem;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
@@ -11,9 +13,9 @@ use crate::block::{Block, Place};
 use crate::cpu::gate::Gate;
 use crate::cpu::spin_until;
 use crate::cpu::sync::lock;
-use crate::error::Error;
+use crate::error::{Divergence, Error, PeFailure};
 
-mod copy;
+pub(super) mod copy;
 
 /// How long a PE may go on without a call after another one failed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -46,6 +48,19 @@ struct Waiting {
     what: String,
     missing: Option<usize>,
     reported: bool,
+    word: NonNull<AtomicU64>,
+    ready: NonNull<dyn Fn(u64) -> bool>,
+}
+
+// SAFETY: word and condition are looked at under the seat's lock, and the wait takes that lock before they go. Conditions are
+// functions of this crate that capture numbers.
+unsafe impl Send for Waiting {}
+
+impl Waiting {
+    fn is_over(&self) -> bool {
+        // SAFETY: both are there as long as this value (above).
+        unsafe { self.ready.as_ref()(self.word.as_ref().load(Ordering::SeqCst)) }
+    }
 }
 
 impl Job {
@@ -81,6 +96,9 @@ impl Job {
         while *running > 0 {
             running = self.ended.wait_timeout(running, LOOK).map_or_else(|e| e.into_inner().0, |(guard, _)| guard);
             self.report(limit);
+            if let Some(error) = self.standstill() {
+                self.fail(&error);
+            }
             let Some(failure) = self.failure.get() else { continue };
             let now = Instant::now();
             if seen.is_empty() {
@@ -91,14 +109,47 @@ impl Job {
                 if made != *calls || seat.over.load(Ordering::Acquire) {
                     (*calls, *since) = (made, now);
                 } else if now - *since > GRACE {
-                    eprintln!(
-                        "escrow: {failure}. PE {pe} has made no call for {} s since then, so the process ends",
+                    tell(&format!(
+                        "{failure}. PE {pe} has made no call for {} s since then, so the process ends",
                         GRACE.as_secs()
-                    );
+                    ));
                     std::process::abort();
                 }
             }
         }
+    }
+
+    fn fail(&self, error: &Error) {
+        let _ = self.failure.set(error.clone()); // the first failure stays
+        self.failed.store(true, Ordering::Release);
+        for seat in &self.seats {
+            seat.gate.notify(0);
+        }
+    }
+
+    /// An error if all streams stand at waits that only another stream of the job could end.
+    ///
+    /// With all the locks held no stream gets out of its wait, and what stands in a wait changes no word. So if no wait is
+    /// over, none ever will be.
+    fn standstill(&self) -> Option<Error> {
+        if self.failed.load(Ordering::Acquire) {
+            return None;
+        }
+        let seats: Vec<_> = self.seats.iter().map(|seat| lock(&seat.waiting)).collect();
+        let waits: Option<Vec<&Waiting>> = seats.iter().map(|seat| seat.as_ref()).collect();
+        let waits = waits.filter(|waits| waits.iter().all(|wait| !wait.is_over()))?;
+        let Some(pe) = waits.iter().position(|wait| wait.missing.is_none()) else {
+            let there = waits[0].missing.unwrap_or(0);
+            let (here, there) = ((0, waits[0].what.clone()), (there, waits[there].what.clone()));
+            return Some(Error::Diverged(Divergence { here, there }.into()));
+        };
+        let others: Vec<String> = (0..waits.len())
+            .filter(|other| *other != pe)
+            .map(|other| format!("PE {other} is in {}", waits[other].what))
+            .collect();
+        let others = if others.is_empty() { String::new() } else { format!("; {}", others.join(", ")) };
+        let message = format!("it waits for a signal that nobody can send any more{others}");
+        Some(Error::PeFailed(PeFailure { pe, message }.into()))
     }
 
     fn report(&self, limit: Duration) {
@@ -108,10 +159,16 @@ impl Job {
                 && waiting.since.elapsed() > limit
             {
                 waiting.reported = true;
-                eprintln!("{}", waited_line(pe, limit, &waiting.what, waiting.missing));
+                let line = waited_line(pe, limit, &waiting.what, waiting.missing);
+                let _ = writeln!(std::io::stderr(), "{line}");
             }
         }
     }
+}
+
+/// Says something to people. Not `eprintln!`, which panics where nobody reads: others wait for this thread.
+fn tell(what: &str) {
+    let _ = writeln!(std::io::stderr(), "escrow: {what}");
 }
 
 /// One PE of a job.
@@ -166,11 +223,7 @@ impl Transport for Local {
     }
 
     fn fail(&self, error: &Error) {
-        let _ = self.job.failure.set(error.clone()); // the first failure stays
-        self.job.failed.store(true, Ordering::Release);
-        for seat in &self.job.seats {
-            seat.gate.notify(0);
-        }
+        self.job.fail(error);
     }
 
     unsafe fn put(&self, dst: Target, src: *const u8, bytes: usize, pe: usize) {
@@ -245,8 +298,12 @@ impl Transport for Local {
         let look = || ready(word.load(Ordering::Acquire)) || self.job.failed.load(Ordering::Acquire);
         // Under chaos the other side runs at calls of its own thread only: there is nothing to spin for.
         if !look() && (self.job.chaotic || !spin_until(look)) {
+            // SAFETY: only the lifetime changes; the value is gone below before this returns.
+            let ready =
+                NonNull::from(unsafe { mem::transmute::<&dyn Fn(u64) -> bool, &'static dyn Fn(u64) -> bool>(ready) });
+            let (since, what) = (Instant::now(), card.describe());
             *lock(&self.seat().waiting) =
-                Some(Waiting { since: Instant::now(), what: card.describe(), missing, reported: false });
+                Some(Waiting { since, what, missing, reported: false, word: NonNull::from(word), ready });
             self.seat().gate.sleep(0, look);
             *lock(&self.seat().waiting) = None;
         }
@@ -272,6 +329,11 @@ impl Transport for Local {
 
     fn shares_addresses(&self) -> bool {
         true
+    }
+
+    unsafe fn peer(&self, at: Target, pe: usize) -> Option<*mut u8> {
+        // SAFETY: the caller's duty.
+        Some(unsafe { at.there(pe) })
     }
 
     fn called(&self) {

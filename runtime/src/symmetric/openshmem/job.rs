@@ -9,7 +9,8 @@ use crate::context::DeviceContext;
 use crate::device::Device;
 use crate::error::{Error, Memory, Operation};
 use crate::symmetric::context::ShmemContext;
-use crate::symmetric::launch::{JOB, failed, panic_text, refused, wait_limit};
+use crate::symmetric::engine::Engine;
+use crate::symmetric::launch::{Announce, JOB, failed, panic_text, refused, wait_limit};
 use crate::symmetric::transport::{Alloc, Transport};
 use crate::symmetric::wire::{BOARD_BYTES, Wire, mail_bytes};
 use crate::tag::StreamTag;
@@ -61,7 +62,7 @@ where
     let engine = Arc::new(engine);
     let transport: Arc<dyn Transport> = engine.clone();
     let wire = Box::new(Wire::new(Arc::clone(&transport), mail, board));
-    let result = run(ShmemContext::new(ctx, wire), &engine, transport, f);
+    let result = run(ShmemContext::new(ctx, Engine::Cpu(wire)), &engine, transport, f);
     process::end(raw);
     Ok(vec![result?])
 }
@@ -74,7 +75,7 @@ fn run<S: StreamTag, R>(
     transport: Arc<dyn Transport>,
     f: impl FnOnce(&ShmemContext<S>) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    JOB.with(|of_thread| *of_thread.borrow_mut() = Some(transport));
+    JOB.with(|of_thread| *of_thread.borrow_mut() = Some(Announce::Cpu(transport)));
     let result = match catch_unwind(AssertUnwindSafe(|| f(&job))) {
         Ok(result) => result,
         Err(panic) => {
@@ -95,6 +96,6 @@ fn run<S: StreamTag, R>(
     let _ = job.context().stream().synchronize(Operation::Wait);
     JOB.with(|of_thread| *of_thread.borrow_mut() = None);
     // Its allocations go with the engine's heap.
-    drop(job.into_wire());
+    drop(job.into_engine());
     result
 }

@@ -25,6 +25,9 @@ const SPIN: Duration = Duration::from_micros(15);
 /// How long it then goes on looking while it lets other threads run. Waking a sleeper takes tens of microseconds.
 const LINGER: Duration = Duration::from_micros(100);
 
+/// How long half a full queue may take before an enqueuer is content with less.
+const GOES_ON: Duration = Duration::from_millis(1);
+
 /// Operations between two looks at the parking list while there is work.
 const SWEEP_EVERY: u64 = 16;
 
@@ -164,10 +167,14 @@ impl Core {
             return chaos.claim(self, awaited);
         }
         loop {
-            // The slot of the next position is free when the operation one lap before it has been passed. Half a lap later
-            // there is room for many: who is woken for each of them costs more than they do.
-            let number = (self.tail() + 1).saturating_sub(CAPACITY as u64 / 2);
-            self.block_until(number);
+            // The slot of the next position is free when the operation one lap before it has been passed. To be woken for
+            // each of them costs more than they do, so where the stream goes on this waits for half a lap.
+            let next = self.tail() + 1;
+            let (room, half) = (next.saturating_sub(CAPACITY as u64), next.saturating_sub(CAPACITY as u64 / 2));
+            if !spin_until(|| self.has_passed(half)) {
+                self.passed.sleep_at_most(GOES_ON, half, || self.has_passed(half));
+            }
+            self.block_until(room);
             if let Some(claim) = self.queue.claim() {
                 return claim;
             }

@@ -232,7 +232,7 @@ fn the_environment_names_the_engine() {
         let done = Job::start(Some(2), &["elements", "3"], &[("ESCROW_SHMEM", "local")]).finish();
         done.assert_good(2, "elements");
         let done = Job::start(None, &["elements", "1"], &[("ESCROW_SHMEM", "smoke")]).finish();
-        assert!(done.stdout.contains(r#"ESCROW_SHMEM="smoke" is not usable: `local` or `openshmem` is expected"#));
+        assert!(done.stdout.contains(r#"ESCROW_SHMEM="smoke" is not usable: `local`"#));
     }
 }
 

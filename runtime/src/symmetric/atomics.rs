@@ -121,7 +121,7 @@ impl<S: StreamTag> Atomics<'_, S> {
         let (engine, stream) = self.job.engine_and_stream();
         // SAFETY: the element lies in an allocation that this PE has not dropped, aligned for its type.
         unsafe {
-            worker::enqueue(engine.wire()?, stream, OP, move |wire| {
+            worker::enqueue_short(engine.wire()?, stream, OP, size_of::<T>(), move |wire| {
                 wire.transport().atomic(what);
                 Ok(())
             })

@@ -6,7 +6,7 @@ use super::card::{Card, Kind};
 use super::signal::Cmp;
 use super::transport::{Alloc, Target};
 use super::wire::{Combine, Wire};
-use super::worker::{enqueue, fail, failure_of, run_on_stream};
+use super::worker::{enqueue, enqueue_short, fail, failure_of, run_on_stream};
 use crate::dtype::DType;
 use crate::error::{Error, Operation};
 use crate::stream::Stream;
@@ -239,7 +239,7 @@ impl Engine {
         match self {
             // SAFETY: the caller's duty.
             Engine::Cpu(wire) => unsafe {
-                enqueue(wire, stream, Operation::Put, move |wire| {
+                enqueue_short(wire, stream, Operation::Put, bytes, move |wire| {
                     wire.transport().put(what.there, what.here, bytes, what.pe);
                     Ok(())
                 })
@@ -257,7 +257,7 @@ impl Engine {
         match self {
             // SAFETY: the caller's duty.
             Engine::Cpu(wire) => unsafe {
-                enqueue(wire, stream, Operation::Get, move |wire| {
+                enqueue_short(wire, stream, Operation::Get, bytes, move |wire| {
                     wire.transport().get(what.here, what.there, bytes, what.pe);
                     Ok(())
                 })
@@ -274,7 +274,7 @@ impl Engine {
         match self {
             // SAFETY: the caller's duty.
             Engine::Cpu(wire) => unsafe {
-                enqueue(wire, stream, Operation::Put, move |wire| {
+                enqueue_short(wire, stream, Operation::Put, strides.count * strides.size, move |wire| {
                     for nth in 0..strides.count {
                         let (to, from) = (what.there.at(nth * strides.there), what.here.add(nth * strides.here));
                         wire.transport().put(to, from, strides.size, what.pe);
@@ -294,7 +294,7 @@ impl Engine {
         match self {
             // SAFETY: the caller's duty.
             Engine::Cpu(wire) => unsafe {
-                enqueue(wire, stream, Operation::Get, move |wire| {
+                enqueue_short(wire, stream, Operation::Get, strides.count * strides.size, move |wire| {
                     for nth in 0..strides.count {
                         let (from, to) = (what.there.at(nth * strides.there), what.here.add(nth * strides.here));
                         wire.transport().get(to, from, strides.size, what.pe);
@@ -317,7 +317,7 @@ impl Engine {
         match self {
             // SAFETY: the caller's duty; the value lies in the closure.
             Engine::Cpu(wire) => unsafe {
-                enqueue(wire, stream, Operation::Put, move |wire| {
+                enqueue_short(wire, stream, Operation::Put, size_of::<T>(), move |wire| {
                     wire.transport().put(there, (&raw const value).cast(), size_of::<T>(), pe);
                     Ok(())
                 })
@@ -352,7 +352,7 @@ impl Engine {
         match self {
             // SAFETY: it uses no memory.
             Engine::Cpu(wire) => unsafe {
-                enqueue(wire, stream, Operation::Quiet, move |wire| {
+                enqueue_short(wire, stream, Operation::Quiet, 0, move |wire| {
                     if all {
                         wire.transport().quiet();
                     } else {
@@ -381,7 +381,7 @@ impl Engine {
         match self {
             // SAFETY: the caller's duty.
             Engine::Cpu(wire) => unsafe {
-                enqueue(wire, stream, op, move |wire| {
+                enqueue_short(wire, stream, op, put.map_or(8, |(_, bytes)| bytes), move |wire| {
                     let transport = wire.transport();
                     if let Some((what, bytes)) = put {
                         transport.put(what.there, what.here, bytes, pe);
@@ -449,7 +449,7 @@ impl Engine {
         match self {
             // SAFETY: the caller's duty.
             Engine::Cpu(wire) => unsafe {
-                enqueue(wire, stream, Operation::Signal, move |wire| {
+                enqueue_short(wire, stream, Operation::Signal, 8, move |wire| {
                     wire.transport().set_word(word, 0, wire.transport().me());
                     Ok(())
                 })

@@ -1,4 +1,4 @@
-//! Functions that the worker of a job's stream calls, in the order of the stream.
+//! Functions that run in the order of a job's stream: on its worker, or on the PE's thread where the stream stands still.
 
 use std::ptr::NonNull;
 
@@ -6,6 +6,9 @@ use super::wire::Wire;
 use crate::error::{Error, Operation, PeFailure};
 use crate::op::{Call, Packed};
 use crate::stream::Stream;
+
+/// Bytes whose copy takes no longer than handing it to another thread.
+const SHORT: usize = 4 << 10;
 
 /// A function of the worker with what it captured.
 #[derive(Clone, Copy)]
@@ -52,12 +55,43 @@ pub(super) unsafe fn enqueue<F>(wire: &Wire, stream: &Stream, op: Operation, f: 
 where
     F: Fn(&Wire) -> Result<(), Error> + Copy,
 {
-    super::announce_panic(); // while unwinding, from a drop of the user's
-    wire.transport().called();
-    wire.transport().check()?;
+    ask(wire)?;
     let sent = Sent { wire: NonNull::from(wire), f };
     // SAFETY: the arguments are those of `run::<F>`; the rest is the caller's duty.
     unsafe { stream.call(op, Call { run: run::<F>, skip: skip::<F>, args: Packed::new(sent) }) }
+}
+
+/// As [`enqueue`], for what waits for nobody and moves `bytes` bytes: few are moved at once if the stream stands still.
+///
+/// # Safety
+/// As for [`enqueue`].
+#[inline]
+pub(super) unsafe fn enqueue_short<F>(
+    wire: &Wire,
+    stream: &Stream,
+    op: Operation,
+    bytes: usize,
+    f: F,
+) -> Result<(), Error>
+where
+    F: Fn(&Wire) -> Result<(), Error> + Copy,
+{
+    if bytes <= SHORT && wire.transport().is_quick() {
+        ask(wire)?;
+        if let Some(done) = stream.run_here(|| f(wire)) {
+            return done;
+        }
+    }
+    // SAFETY: passed on to the caller.
+    unsafe { enqueue(wire, stream, op, f) }
+}
+
+/// Notes a call of the PE's thread; an error if the job is over.
+#[inline]
+fn ask(wire: &Wire) -> Result<(), Error> {
+    super::announce_panic(); // while unwinding, from a drop of the user's
+    wire.transport().called();
+    wire.transport().check()
 }
 
 /// # Safety
@@ -81,6 +115,10 @@ pub(super) fn run_on_stream<R, F>(wire: &Wire, stream: &Stream, op: Operation, f
 where
     F: Fn(&Wire) -> Result<R, Error>,
 {
+    ask(wire)?;
+    if let Some(result) = stream.run_here(|| f(wire)) {
+        return result;
+    }
     let mut result: Option<R> = None;
     let (slot, f) = (NonNull::from(&mut result), NonNull::from(&f));
     let call = move |wire: &Wire| {

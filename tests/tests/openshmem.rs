@@ -1,5 +1,6 @@
 //! The engine `openshmem`: programs as processes under Open MPI's `oshrun`, with a limit of time.
-#![cfg(unix)]
+// The engine is the same with the feature `cuda`, and its tests take a while.
+#![cfg(all(unix, not(feature = "cuda")))]
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read};

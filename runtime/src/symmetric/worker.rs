@@ -7,8 +7,8 @@ use crate::error::{Error, Operation, PeFailure};
 use crate::op::{Call, Packed};
 use crate::stream::Stream;
 
-/// Bytes whose copy takes no longer than handing it to another thread.
-const SHORT: usize = 4 << 10;
+/// Bytes whose copy takes no longer than handing it to another thread, which sleeps where its stream stands still: 1 us.
+const SHORT: usize = 32 << 10;
 
 /// A function of the worker with what it captured.
 #[derive(Clone, Copy)]

@@ -2,3 +2,4 @@
 
 pub mod blas;
 pub mod blur;
+pub mod heat;

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use escrow::{Error, ShmemContext, shmem};
 use escrow_examples::blur::Output;
+use escrow_examples::cli;
 use escrow_examples::heat::{End, HeatError, Kind, Plan, Plate, rows_of_file, run};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -61,27 +62,7 @@ fn tolerance(text: &str) -> Result<f32, String> {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        // Help and version are no errors, and have many lines.
-        Err(asked) if !asked.use_stderr() => asked.exit(),
-        Err(error) => return fail(&usage(&error.to_string()), 2),
-    };
-    match heat(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error.to_string(), error.exit_code()),
-    }
-}
-
-fn fail(message: &str, code: u8) -> ExitCode {
-    eprintln!("heat: {message}");
-    ExitCode::from(code)
-}
-
-/// The first paragraph of a message of clap's in one line.
-fn usage(message: &str) -> String {
-    let paragraph: Vec<&str> = message.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
-    format!("arguments: {}; try `heat --help`", paragraph.join(" ").trim_start_matches("error: "))
+    cli::main(heat)
 }
 
 /// What PE 0 alone has: the input, and the places of the output.

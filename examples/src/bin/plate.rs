@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use escrow_examples::blur::{BlurError, Depth, Layout, Output, write_picture};
+use escrow_examples::cli;
 
 const SIZE: u32 = 512;
 
@@ -23,13 +24,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match paint(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("plate: {error}");
-            ExitCode::from(error.exit_code())
-        }
-    }
+    cli::main(paint)
 }
 
 fn paint(arguments: &Arguments) -> Result<(), BlurError> {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::blur::BlurError;
+use crate::cli::Exit;
 
 /// Why a plate was not heated. Prints as `what: why and what to do`.
 #[derive(Debug)]
@@ -31,9 +32,8 @@ pub enum HeatError {
     Job(escrow::Error),
 }
 
-impl HeatError {
-    /// What a program that ends with this error returns to the shell: 2 if other arguments help, else 1.
-    pub fn exit_code(&self) -> u8 {
+impl Exit for HeatError {
+    fn exit_code(&self) -> u8 {
         match self {
             HeatError::File(why) => why.exit_code(),
             HeatError::Job(_) => 1,

@@ -29,18 +29,43 @@ pub fn step_row(rows: Rows<'_>, columns: Range<usize>, out: &mut [f32]) {
     if columns.end == mid.len() {
         out[mid.len() - 1 - columns.start] = mid[mid.len() - 1];
     }
-    if inner.is_empty() {
-        return;
+    if !inner.is_empty() {
+        let n = inner.len();
+        let around = Around {
+            up: &up[inner.start..][..n],
+            down: &down[inner.start..][..n],
+            left: &mid[inner.start - 1..][..n],
+            right: &mid[inner.start + 1..][..n],
+            mid: &mid[inner.start..][..n],
+            held: &held[inner.start..][..n],
+        };
+        step_inner(&mut out[inner.start - columns.start..][..n], &around);
     }
-    // Slices of one length: the loop has no checks left, and becomes one over vectors.
-    let n = inner.len();
-    let out = &mut out[inner.start - columns.start..][..n];
-    let (left, right) = (&mid[inner.start - 1..][..n], &mid[inner.start + 1..][..n]);
-    let (up, mid, down, held) =
-        (&up[inner.start..][..n], &mid[inner.start..][..n], &down[inner.start..][..n], &held[inner][..n]);
+}
+
+/// What points of a row read: each as many elements.
+struct Around<'a> {
+    up: &'a [f32],
+    down: &'a [f32],
+    left: &'a [f32],
+    right: &'a [f32],
+    mid: &'a [f32],
+    held: &'a [u8],
+}
+
+/// The loop of all time that there is. It is a function of its own, so that the compiler knows that `out` is nobody else's,
+/// and it reads all elements and chooses by bits, so that it has no branches: both make it a loop over vectors.
+#[inline(never)]
+fn step_inner(out: &mut [f32], around: &Around<'_>) {
+    let n = out.len();
+    let &Around { up, down, left, right, mid, held } = around;
+    let (up, down, left) = (&up[..n], &down[..n], &left[..n]);
+    let (right, mid, held) = (&right[..n], &mid[..n], &held[..n]);
     for i in 0..n {
         let mean = 0.25 * ((up[i] + down[i]) + (left[i] + right[i]));
-        out[i] = if held[i] == 0 { mean } else { mid[i] };
+        // All bits where the point is held.
+        let keep = u32::from(held[i] != 0).wrapping_neg();
+        out[i] = f32::from_bits(mean.to_bits() & !keep | mid[i].to_bits() & keep);
     }
 }
 

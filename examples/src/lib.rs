@@ -2,3 +2,6 @@
 
 pub mod blas;
 pub mod blur;
+pub mod cli;
+pub mod dispatch;
+pub mod heat;

@@ -43,13 +43,17 @@ int main(void) {
         MEASURE("put_8_quiet", 41, 20000, ns, shmem_putmem(there, mine, 8, 1); shmem_quiet());
         MEASURE("put_8", 41, 20000, ns, shmem_putmem(there, mine, 8, 1));
         MEASURE("get_8", 41, 20000, ns, shmem_getmem(mine, there, 8, 1));
-        MEASURE("fetch_add", 41, 20000, ns, shmem_ulong_atomic_fetch_add((unsigned long *)there, 1, 1));
+        MEASURE("add", 41, 20000, ns, shmem_ulong_atomic_add((unsigned long *)there, 1, 1));
+        MEASURE("put_8_+_wait", 41, 20000, ns, shmem_putmem(there, mine, 8, 1); shmem_quiet());
+        MEASURE("get_8_+_wait", 41, 20000, ns, shmem_getmem(mine, there, 8, 1));
+        MEASURE("fetch_add_+_wait", 41, 20000, ns, shmem_ulong_atomic_fetch_add((unsigned long *)there, 1, 1));
         MEASURE("put_32_KiB_gbs", 21, 2000, (32 << 10) / ns, shmem_putmem(there, mine, 32 << 10, 1));
         MEASURE("put_128_KiB_gbs", 21, 500, (128 << 10) / ns, shmem_putmem(there, mine, 128 << 10, 1));
         MEASURE("put_2_MiB_gbs", 21, 50, (2 << 20) / ns, shmem_putmem(there, mine, 2 << 20, 1));
     }
     shmem_barrier_all();
     MEASURE("barrier", 21, 2000, ns, shmem_barrier_all());
+    MEASURE("barrier_+_wait", 21, 2000, ns, shmem_barrier_all());
     shmem_barrier_all();
     shmem_finalize();
     return 0;

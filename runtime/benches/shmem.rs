@@ -2,7 +2,7 @@
 //!
 //! The engine `openshmem` stands beside a C program on the same Open MPI (`shmem.c`, compiled here by `oshcc`), the engine
 //! `local` beside `memcpy`. PE 0 measures while PE 1 waits. A figure without a word is the cost of one operation when many are
-//! enqueued and waited for once; `.. + wait` is a call, and the wait for it, each time.
+//! enqueued and waited for once; `.. + wait` is a call, and the wait for it, each time. In C every call waits.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -52,7 +52,7 @@ const NAMES: [&str; 12] = [
     "put_8_quiet",
     "put_8",
     "get_8",
-    "fetch_add",
+    "add",
     "put_8_+_wait",
     "get_8_+_wait",
     "fetch_add_+_wait",
@@ -165,7 +165,7 @@ fn one_sided(
     })?;
     time(job, "put_8", 41, 20_000, || job.put(&mine.as_span().slice(..8)?, &eight, pe))?;
     time(job, "get_8", 41, 20_000, || job.get(&eight, &mut mine.as_span_mut().slice(..8)?, pe))?;
-    time(job, "fetch_add", 41, 20_000, || atomics.add(1u64, words, 0, pe))?;
+    time(job, "add", 41, 20_000, || atomics.add(1u64, words, 0, pe))?;
     time(job, "put_8_+_wait", 41, 2000, || {
         job.put(&mine.as_span().slice(..8)?, &eight, pe)?;
         job.quiet()?;

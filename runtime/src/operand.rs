@@ -173,7 +173,7 @@ mod dst {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the source of a copy",
     label = "not a copy source",
-    note = "sources: `HostBuffer` and `InFlight<HostBuffer>` by value, `&SharedHostBuffer`, `&DeviceBuffer`, `DeviceSpan`, `&SharedDeviceBuffer`",
+    note = "sources: `HostBuffer` and `InFlight<HostBuffer>` by value, `&SharedHostBuffer`, `&DeviceBuffer`, `DeviceSpan`, `&SharedDeviceBuffer`, `&ShmemBuffer`; an `Exposed` buffer is other PEs' in this phase: `job.barrier_all(open)?` first",
     note = "borrowed host memory could be freed or changed while the copy still runs. Move a `HostBuffer` in (the wait gives it back); for a slice or `Vec` use `copy_from_slice`, which waits, or `ctx.scope(|s| ... s.lend(&slice) ...)`. Parts of a `HostBuffer` that can move in: `into_split_at`, `into_chunks`"
 )]
 pub trait CopySrc: src::Sealed + Sized {
@@ -228,7 +228,7 @@ pub trait CopySrc: src::Sealed + Sized {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the destination of a copy",
     label = "not a copy destination",
-    note = "destinations: `HostBuffer` and `InFlight<HostBuffer>` by value, `&mut DeviceBuffer`, `DeviceSpanMut`",
+    note = "destinations: `HostBuffer` and `InFlight<HostBuffer>` by value, `&mut DeviceBuffer`, `DeviceSpanMut`, `&mut ShmemBuffer`; an `Exposed` buffer is other PEs' in this phase: `job.barrier_all(open)?` first",
     note = "borrowed host memory could be freed or read while the copy still runs. Move a `HostBuffer` in (the wait gives it back); for a slice or `Vec` use `copy_to_slice`, which waits, or `ctx.scope(|s| ... s.lend_mut(&mut slice) ...)`",
     note = "device memory that was never written receives by itself: `let dev = uninit.enqueue_copy_from(src)?;` gives it back written"
 )]

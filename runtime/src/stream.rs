@@ -167,6 +167,16 @@ impl Stream {
         }
     }
 
+    /// Runs `f` as the next operation on this thread, if this is a stream of the CPU device that stands still.
+    #[inline]
+    pub(crate) fn run_here<R>(&self, f: impl FnOnce() -> Result<R, Error>) -> Option<Result<R, Error>> {
+        match &self.engine {
+            Engine::Cpu(core) => core.run_here(f),
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(_) => None,
+        }
+    }
+
     /// The engine, for launches of device code.
     #[cfg(feature = "cuda")]
     #[inline]

@@ -119,6 +119,45 @@ fn a_full_queue_hands_its_slots_from_lap_to_lap() {
     });
 }
 
+/// Fails if `pass` stores the head with `Relaxed`, or `front` loads it so: what was done in the passed position then races
+/// with what the consumer does next. Fails too if `claim_behind` takes any other position than the one behind `at`.
+#[test]
+fn a_position_is_passed_in_the_consumers_stead() {
+    struct Shared {
+        queue: Queue<Box<u32>, 2>,
+        memory: sync::UnsafeCell<u32>,
+    }
+    // SAFETY: loom checks the accesses to the cell.
+    unsafe impl Sync for Shared {}
+    // SAFETY: as above.
+    unsafe impl Send for Shared {}
+    explore(|| {
+        let shared = Arc::new(Shared { queue: Queue::new(), memory: sync::UnsafeCell::new(0) });
+        let consumer = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (number, value) = pop(&shared.queue);
+                // SAFETY: loom sees whether others use it at the same time.
+                let seen = shared.memory.with_mut(|memory| unsafe { *memory });
+                assert_eq!((value, seen), (7, if number == 2 { 5 } else { 0 }));
+            })
+        };
+        let producer = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || push(&shared.queue, 7))
+        };
+        if let Some(claim) = shared.queue.claim_behind(0) {
+            // SAFETY: as above.
+            shared.memory.with_mut(|memory| unsafe { *memory = 5 });
+            // SAFETY: nothing is before the first position.
+            unsafe { shared.queue.pass(claim) };
+        }
+        assert!(shared.queue.claim_behind(7).is_none());
+        consumer.join().unwrap();
+        producer.join().unwrap();
+    });
+}
+
 /// Fails if a producer that finds the queue full keeps its place: let `claim` count the tail up first.
 #[test]
 fn two_producers_compete_for_the_room_in_a_full_queue() {

@@ -259,6 +259,28 @@ fn a_panic_ends_the_job_with_its_message() {
 
 #[test]
 #[ignore = "a process that another test starts"]
+fn pe_exits() {
+    let _ = shmem::launch(pes(), |job| {
+        if job.my_pe() == pes() - 1 {
+            std::process::exit(0);
+        }
+        job.barrier_all(())?;
+        Ok(job.context().synchronize(())?)
+    });
+}
+
+#[test]
+fn a_process_that_exits_ends_the_job() {
+    for pes in [1, 2] {
+        let start = Instant::now();
+        let Some((ok, text)) = run("pe_exits", pes, &[]) else { return };
+        assert!(!ok && text.contains("exits in the middle of the job"), "{text}");
+        assert!(start.elapsed() < Duration::from_secs(30), "it hung");
+    }
+}
+
+#[test]
+#[ignore = "a process that another test starts"]
 fn pe_diverges() {
     let _ = shmem::launch(pes(), |job| {
         job.create_buffer_zeroed::<f32>(4 + job.my_pe())?;

@@ -12,6 +12,7 @@ use std::time::Instant;
 use clap::Parser;
 use escrow::Device;
 use escrow_examples::blur::{Blur, BlurError, Gaussian, Layout, Output, PictureFile, write_picture};
+use escrow_examples::cli;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Blurs a PNG picture with a Gaussian bell, on a device.
@@ -33,27 +34,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        // Help and version are no errors, and have many lines.
-        Err(asked) if !asked.use_stderr() => asked.exit(),
-        Err(error) => return fail(&usage(&error.to_string()), 2),
-    };
-    match run(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error.to_string(), error.exit_code()),
-    }
-}
-
-fn fail(message: &str, code: u8) -> ExitCode {
-    eprintln!("blur: {message}");
-    ExitCode::from(code)
-}
-
-/// The first paragraph of a message of clap's in one line.
-fn usage(message: &str) -> String {
-    let paragraph: Vec<&str> = message.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
-    format!("arguments: {}; try `blur --help`", paragraph.join(" ").trim_start_matches("error: "))
+    cli::main(run)
 }
 
 fn run(arguments: &Arguments) -> Result<(), BlurError> {

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use escrow_examples::blur::{BlurError, Depth, Layout, Output, write_picture};
+use escrow_examples::cli;
 
 const WIDTH: u32 = 960;
 const HEIGHT: u32 = 640;
@@ -26,13 +27,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match paint(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("sample: {error}");
-            ExitCode::from(error.exit_code())
-        }
-    }
+    cli::main(paint)
 }
 
 fn paint(arguments: &Arguments) -> Result<(), BlurError> {

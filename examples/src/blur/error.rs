@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 use super::gaussian::MAX_SIGMA;
+use crate::cli::Exit;
 
 /// Why a picture was not blurred. Prints as `what: why and what to do`.
 #[derive(Debug)]
@@ -34,9 +35,8 @@ pub enum BlurError {
     Device(escrow::Error),
 }
 
-impl BlurError {
-    /// What a program that ends with this error returns to the shell: 2 if other arguments help, else 1.
-    pub fn exit_code(&self) -> u8 {
+impl Exit for BlurError {
+    fn exit_code(&self) -> u8 {
         match self {
             BlurError::Device(_) => 1,
             _ => 2,

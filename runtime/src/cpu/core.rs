@@ -25,6 +25,9 @@ const SPIN: Duration = Duration::from_micros(15);
 /// How long it then goes on looking while it lets other threads run. Waking a sleeper takes tens of microseconds.
 const LINGER: Duration = Duration::from_micros(100);
 
+/// How long half a full queue may take before an enqueuer is content with less.
+const GOES_ON: Duration = Duration::from_millis(1);
+
 /// Operations between two looks at the parking list while there is work.
 const SWEEP_EVERY: u64 = 16;
 
@@ -116,6 +119,46 @@ impl Core {
         Ok(())
     }
 
+    /// Runs `f` on this thread as the next operation, if the stream stands still: what was enqueued has been passed, and the
+    /// worker waits for more. Else `None`. A short operation is over before the worker would have seen it, and one that this
+    /// thread waits for anyhow needs no other thread. An error fails the stream.
+    #[inline]
+    pub(crate) fn run_here<R>(&self, f: impl FnOnce() -> Result<R, Error>) -> Option<Result<R, Error>> {
+        /// The stream could not go on.
+        struct NoWayBack;
+        impl Drop for NoWayBack {
+            fn drop(&mut self) {
+                std::process::abort();
+            }
+        }
+
+        if self.chaos.is_some() || is_worker() || self.failed_at.load(Ordering::Relaxed) != NEVER {
+            return None;
+        }
+        // `done` is read with Acquire: this thread sees what the worker did. Others who enqueue meanwhile are behind the
+        // claim, and the worker cannot pass it.
+        let claim = self.queue.claim_behind(self.done())?;
+        let number = claim.number();
+        self.sweep_behind_wait();
+        let unwinding = NoWayBack;
+        let result = f();
+        std::mem::forget(unwinding);
+        if let Err(failure) = &result {
+            let _ = self.failure.set(failure.clone());
+            self.failed_at.store(number, Ordering::Release);
+        }
+        // SAFETY: the worker had passed everything before the position: it was the one behind `done`.
+        unsafe { self.queue.pass(claim) };
+        self.done.store(number, Ordering::Release);
+        self.passed.notify(number);
+        // Who enqueued meanwhile may have woken the worker when it could not go on yet. Behind the fence in `notify`: it
+        // is seen here, or the worker has seen that it can.
+        if self.tail() != number {
+            self.work.notify(0);
+        }
+        Some(result)
+    }
+
     /// Claims where it takes more than a free slot: the queue is full, or a scheduler keeps the order.
     #[cold]
     #[inline(never)]
@@ -124,9 +167,14 @@ impl Core {
             return chaos.claim(self, awaited);
         }
         loop {
-            // The slot of the next position is free when the operation one lap before it has been passed.
-            let number = (self.tail() + 1).saturating_sub(CAPACITY as u64);
-            self.block_until(number);
+            // The slot of the next position is free when the operation one lap before it has been passed. To be woken for
+            // each of them costs more than they do, so where the stream goes on this waits for half a lap.
+            let next = self.tail() + 1;
+            let (room, half) = (next.saturating_sub(CAPACITY as u64), next.saturating_sub(CAPACITY as u64 / 2));
+            if !spin_until(|| self.has_passed(half)) {
+                self.passed.sleep_at_most(GOES_ON, half, || self.has_passed(half));
+            }
+            self.block_until(room);
             if let Some(claim) = self.queue.claim() {
                 return claim;
             }
@@ -293,13 +341,14 @@ impl Core {
 
     /// Waits for the next operation; `false` at the end of the stream.
     fn await_work(&self) -> bool {
-        let next = self.done.load(Ordering::Relaxed) + 1;
-        let ready = || next <= self.granted.load(Ordering::Acquire) && self.queue.is_ready();
+        // Asked each time: `run_here` passes operations too.
+        let next = || self.done.load(Ordering::Relaxed) + 1;
+        let ready = || next() <= self.granted.load(Ordering::Acquire) && self.queue.is_ready();
         if ready() {
             return true;
         }
         self.sweep();
-        let ended = || self.closed.load(Ordering::Acquire) && self.tail() < next;
+        let ended = || self.closed.load(Ordering::Acquire) && self.tail() < next();
         if !spin_until(|| ready() || ended()) {
             self.work.sleep(0, || ready() || ended());
         }

@@ -1,5 +1,7 @@
 //! Sleeping until something has happened, at the price of one fence for those who make it happen.
 
+use std::time::{Duration, Instant};
+
 use super::sync::{AtomicU64, Condvar, Mutex, Ordering, PoisonError, fence, lock};
 
 /// Nobody sleeps.
@@ -36,6 +38,24 @@ impl Gate {
                 return;
             }
             held = self.bell.wait(held).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// As [`Gate::sleep`], for no longer than `time`.
+    #[cold]
+    pub(crate) fn sleep_at_most(&self, time: Duration, number: u64, mut ready: impl FnMut() -> bool) {
+        let end = Instant::now() + time;
+        let mut held = lock(&self.lock);
+        loop {
+            if number < self.wanted.load(Ordering::Relaxed) {
+                self.wanted.store(number, Ordering::Relaxed);
+            }
+            fence(Ordering::SeqCst);
+            let left = end.saturating_duration_since(Instant::now());
+            if ready() || left.is_zero() {
+                return;
+            }
+            held = self.bell.wait_timeout(held, left).map_or_else(|error| error.into_inner().0, |(held, _)| held);
         }
     }
 

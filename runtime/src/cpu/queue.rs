@@ -29,7 +29,7 @@ impl<T> Slot<T> {
 pub(crate) struct Queue<T, const CAPACITY: usize> {
     /// Positions claimed so far.
     tail: Apart<AtomicU64>,
-    /// Positions taken out so far; the consumer's own.
+    /// Positions taken out so far: the consumer's own, but for `pass`.
     head: Apart<AtomicU64>,
     slots: Box<[Slot<T>; CAPACITY]>,
 }
@@ -93,13 +93,36 @@ impl<T, const CAPACITY: usize> Queue<T, CAPACITY> {
         }
     }
 
+    /// Claims the position behind the first `at`, if nobody has claimed it.
+    #[inline]
+    pub(crate) fn claim_behind(&self, at: u64) -> Option<Claim<'_, T>> {
+        let (slot, free) = (self.slot(at), turn_of::<CAPACITY>(at));
+        // As in `claim`.
+        let mine = slot.turn.load(Ordering::Acquire) == free
+            && self.tail.0.compare_exchange(at, at + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        mine.then_some(Claim { slot, number: at + 1, written: free + 1 })
+    }
+
+    /// Passes a claimed position without an item, in the consumer's stead. What its claimer did until now comes before
+    /// what the consumer takes out next.
+    ///
+    /// # Safety
+    /// The consumer has taken out, and is done with, everything before the position.
+    #[inline]
+    #[allow(clippy::needless_pass_by_value)] // it is used up
+    pub(crate) unsafe fn pass(&self, claim: Claim<'_, T>) {
+        claim.slot.turn.store(claim.written + 1, Ordering::Release);
+        // Release: the consumer goes on from here.
+        self.head.0.store(claim.number, Ordering::Release);
+    }
+
     /// The next item, if it has been published.
     ///
     /// # Safety
     /// One thread at a time calls this and holds what it returned.
     #[inline]
     pub(crate) unsafe fn front(&self) -> Option<Front<'_, T, CAPACITY>> {
-        let at = self.head.0.load(Ordering::Relaxed);
+        let at = self.head.0.load(Ordering::Acquire);
         // Made only then: a `Front` that is dropped frees its slot.
         self.is_published(at).then(|| Front { queue: self, at })
     }
@@ -107,7 +130,7 @@ impl<T, const CAPACITY: usize> Queue<T, CAPACITY> {
     /// Whether the next item is there. Only the consumer can rely on the answer.
     #[inline]
     pub(crate) fn is_ready(&self) -> bool {
-        self.is_published(self.head.0.load(Ordering::Relaxed))
+        self.is_published(self.head.0.load(Ordering::Acquire))
     }
 
     #[inline]
@@ -135,6 +158,10 @@ pub(crate) struct Claim<'a, T> {
 }
 
 impl<T> Claim<'_, T> {
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Makes the value straight in its slot and hands it to the consumer. Returns its number.
     #[inline(always)]
     pub(crate) fn publish(self, make: impl FnOnce() -> T) -> u64 {

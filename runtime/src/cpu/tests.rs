@@ -119,6 +119,62 @@ fn operations_run_in_the_order_of_their_enqueues() {
 }
 
 #[test]
+fn a_stream_that_stands_still_runs_an_operation_on_the_callers_thread() {
+    let world = World::new();
+    let core = plain();
+    let here = || Ok(thread::current().id());
+    assert_eq!(core.run_here(here).unwrap().unwrap(), thread::current().id());
+    core.enqueue(WHAT, world.door()).unwrap();
+    assert!(core.run_here(here).is_none(), "something is in front of it");
+    world.open();
+    settled(&core).unwrap();
+    assert!(core.run_here(here).is_some());
+    assert_eq!(core.tail(), 3);
+
+    let refused = || Err::<(), _>(Error::Refused { op: WHAT, why: "wanted by a test" });
+    assert!(core.run_here(refused).unwrap().is_err());
+    assert!(settled(&core).is_err(), "its failure is the stream's");
+    assert!(core.run_here(here).is_none());
+    core.close();
+}
+
+/// Enqueues, and operations here, by threads that compete; the last ones are what the worker may sleep through.
+#[test]
+fn operations_here_and_there_take_their_turns() {
+    let world = World::new();
+    let core = plain();
+    let inside = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for thread in 0..2 {
+            let (core, inside) = (&core, &inside);
+            scope.spawn(move || {
+                for value in 0..if cfg!(miri) { 50 } else { 20_000 } {
+                    let run = || {
+                        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "one at a time");
+                        world.log.lock().unwrap().push(thread * 100_000 + value);
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        Ok(())
+                    };
+                    if core.run_here(run).is_none() {
+                        core.enqueue(WHAT, world.note(thread * 100_000 + value)).unwrap();
+                        if value % 7 == 0 {
+                            settled(core).unwrap();
+                        }
+                    }
+                }
+                settled(core).unwrap();
+            });
+        }
+    });
+    let log = world.log();
+    for thread in 0..2 {
+        let own = log.iter().filter(|value| **value / 100_000 == thread).map(|value| value % 100_000);
+        assert!(own.eq(0..if cfg!(miri) { 50 } else { 20_000 }));
+    }
+    core.close();
+}
+
+#[test]
 fn each_thread_keeps_its_order_on_a_shared_stream() {
     let world = World::new();
     let core = plain();

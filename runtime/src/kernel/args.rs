@@ -74,9 +74,9 @@ mod out {
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not device memory that a kernel can read",
-    label = "a kernel cannot read this",
-    note = "pass `&` of a `DeviceBuffer`, `DeviceSpan`, `DeviceSpanMut` or `SharedDeviceBuffer` of the launching context's stream; host memory is copied to the device first"
+    message = "`{Self}` is not device memory that a kernel or a put can read",
+    label = "not memory that the device reads",
+    note = "pass `&` of a `DeviceBuffer`, `DeviceSpan`, `DeviceSpanMut`, `SharedDeviceBuffer` or `ShmemBuffer` of the operation's stream; host memory is copied to the device first; an `Exposed` buffer is other PEs' in this phase: `job.barrier_all(open)?` first"
 )]
 pub trait DeviceRead: read::Sealed {
     /// The element type.
@@ -119,9 +119,9 @@ pub trait DeviceRead: read::Sealed {
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not device memory that a kernel can write",
-    label = "a kernel cannot write this",
-    note = "pass `&mut` of a `DeviceBuffer` or `DeviceSpanMut` of the launching context's stream; host memory is copied to the device first, a shared buffer goes through `try_unshare` first"
+    message = "`{Self}` is not device memory that a kernel or a get can write",
+    label = "not memory that the device writes",
+    note = "pass `&mut` of a `DeviceBuffer`, `DeviceSpanMut` or `ShmemBuffer` of the operation's stream; host memory is copied to the device first, a shared buffer goes through `try_unshare` first; an `Exposed` buffer is other PEs' in this phase: `job.barrier_all(open)?` first"
 )]
 pub trait DeviceWrite: write::Sealed {
     /// The element type.
@@ -170,7 +170,7 @@ pub trait DeviceWrite: write::Sealed {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an `out` argument of a kernel",
     label = "a kernel cannot write this as a whole",
-    note = "pass a `DeviceBuffer<MaybeUninit<_>>` by value (it comes back written), or `&mut` of a written `DeviceBuffer`, or a `DeviceSpanMut`"
+    note = "pass a `DeviceBuffer<MaybeUninit<_>>` by value (it comes back written), or `&mut` of a written `DeviceBuffer` or `ShmemBuffer`, or a `DeviceSpanMut`; an `Exposed` buffer is other PEs' in this phase: `job.barrier_all(open)?` first"
 )]
 pub trait KernelOut: out::Sealed + Sized {
     /// The element type, once written.

@@ -42,7 +42,7 @@ use crate::tag::StreamTag;
     message = "`{Self}` cannot be passed to a kernel",
     label = "has no layout that a kernel knows",
     note = "elements (`DType`), device spans and trusted pointers can be passed, and structs of these with `#[derive(DevicePassable)]`",
-    note = "host memory is copied to the device first; a raw `DevicePtr` needs `unsafe trust()`"
+    note = "host memory is copied to the device first; a raw `DevicePtr` needs `unsafe trust()`; an `Exposed` buffer is other PEs' in this phase: `job.barrier_all(open)?` first"
 )]
 pub unsafe trait DeviceLayout {
     /// The kernel's parameter: plain C data.

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use super::context::ShmemContext;
-use super::engine;
 use super::exposed::Remote;
 use super::pe::Pe;
 use super::transport::{Atomic, Rmw, Target};
+use super::worker;
 use crate::dtype::DType;
 use crate::error::{Error, Operation};
 use crate::operand::{SameElem, SameStream};
@@ -131,7 +131,7 @@ impl<S: StreamTag> Atomics<'_, S> {
         let (engine, stream) = self.job.engine_and_stream();
         // SAFETY: the element lies in an allocation that this PE has not dropped, aligned for its type.
         unsafe {
-            engine::enqueue(engine.wire()?, stream, OP, move |wire| {
+            worker::enqueue_short(engine.wire()?, stream, OP, size_of::<T>(), move |wire| {
                 wire.transport().atomic(what);
                 Ok(())
             })
@@ -151,7 +151,7 @@ impl<S: StreamTag> Atomics<'_, S> {
         let (wide, pe) = (size_of::<T>() == 8, pe.world as usize);
         let what = Atomic { at, wide, rmw, operand, compare, fetches: true, pe };
         let (engine, stream) = self.job.engine_and_stream();
-        engine::run_on_stream(engine.wire()?, stream, OP, |wire| {
+        worker::run_on_stream(engine.wire()?, stream, OP, |wire| {
             // SAFETY: as for `enqueue`.
             Ok(T::from_bits(unsafe { wire.transport().atomic(what) }))
         })

@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 
 use super::context::ShmemContext;
 use super::engine::Entry;
+use super::pe::{Bound, Kept};
 use crate::block::Place;
 use crate::context::DeviceContext;
 use crate::copy;
@@ -16,6 +17,7 @@ use crate::error::{Error, Fault};
 use crate::operand::{CopyDst, CopySrc, SameElem, SameStream};
 use crate::pointer::DevicePtr;
 use crate::region::{Candidate, Window};
+use crate::shared_device::SharedDeviceBuffer;
 use crate::span::{DeviceSpan, DeviceSpanMut};
 use crate::tag::{Dyn, StreamTag};
 
@@ -64,9 +66,10 @@ use crate::tag::{Dyn, StreamTag};
 /// # Ok::<(), Error>(())
 /// ```
 pub struct ShmemBuffer<'job, T, S: StreamTag = Dyn> {
-    ptr: NonNull<T>,
+    bound: Bound,
+    ptr: Kept<NonNull<T>>,
     len: usize,
-    entry: Entry,
+    entry: Kept<Entry>,
     job: &'job ShmemContext<S>,
 }
 
@@ -75,7 +78,7 @@ impl<'job, T, S: StreamTag> ShmemBuffer<'job, T, S> {
     pub(super) fn new(job: &'job ShmemContext<S>, entry: Entry, len: usize) -> Self {
         // SAFETY: the entry lives until all PEs have dropped their values of it, this one first.
         let ptr = entry.map_or(NonNull::dangling(), |alloc| unsafe { alloc.as_ref() }.base.cast());
-        ShmemBuffer { ptr, len, entry, job }
+        ShmemBuffer { bound: Bound::default(), ptr: Kept(ptr), len, entry: Kept(entry), job }
     }
 
     /// What is left where a value was lost in a barrier that failed: no elements.
@@ -84,7 +87,7 @@ impl<'job, T, S: StreamTag> ShmemBuffer<'job, T, S> {
     }
 
     pub(super) fn entry(&self) -> Entry {
-        self.entry
+        *self.entry
     }
 
     pub(super) fn job(&self) -> &'job ShmemContext<S> {
@@ -92,7 +95,7 @@ impl<'job, T, S: StreamTag> ShmemBuffer<'job, T, S> {
     }
 
     pub(super) fn window(&self) -> Window<'_, T, S> {
-        Window::lent(self.ptr, self.len, self.job.context())
+        Window::lent(*self.ptr, self.len, self.job.context())
     }
 
     #[inline]
@@ -104,7 +107,13 @@ impl<'job, T, S: StreamTag> ShmemBuffer<'job, T, S> {
     fn with_state<U>(self) -> ShmemBuffer<'job, U, S> {
         const { assert!(size_of::<T>() == size_of::<U>() && align_of::<T>() == align_of::<U>()) };
         let this = ManuallyDrop::new(self);
-        ShmemBuffer { ptr: this.ptr.cast(), len: this.len, entry: this.entry, job: this.job }
+        ShmemBuffer {
+            bound: Bound::default(),
+            ptr: Kept(this.ptr.cast()),
+            len: this.len,
+            entry: this.entry,
+            job: this.job,
+        }
     }
 
     /// Number of elements on each PE.
@@ -469,13 +478,46 @@ impl<'job, T: DType, S: StreamTag> ShmemBuffer<'job, MaybeUninit<T>, S> {
 
 impl<T, S: StreamTag> Drop for ShmemBuffer<'_, T, S> {
     fn drop(&mut self) {
-        self.job.note_drop(self.entry);
+        self.job.note_drop(*self.entry);
     }
 }
 
 impl<T, S: StreamTag> fmt::Debug for ShmemBuffer<'_, T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ShmemBuffer<{}>(len: {}, tag: {}, local)", std::any::type_name::<T>(), self.len, S::NAME)
+    }
+}
+
+/// Holds for nothing.
+#[diagnostic::on_unimplemented(
+    message = "symmetric memory is its job's, on all PEs: it is neither given up, nor shared, nor moved to another stream",
+    label = "stays with its job",
+    note = "copy it into a device buffer, which can be: `let dev = job.context().enqueue_create_buffer_from(&buf)?;`",
+    note = "`unsafe_ptr` tells the address, and the buffer keeps the memory"
+)]
+pub trait OfItsOwn {}
+
+// What device buffers can do and this cannot: each says so by a bound that never holds.
+#[doc(hidden)]
+#[allow(clippy::needless_pass_by_value)]
+impl<T, S: StreamTag> ShmemBuffer<'_, T, S> {
+    pub fn take_ptr(self) -> DevicePtr<T>
+    where
+        Self: OfItsOwn,
+    {
+        unreachable!("never `OfItsOwn`")
+    }
+    pub fn into_shared(self) -> Result<SharedDeviceBuffer<T, S>, Fault<Self>>
+    where
+        Self: OfItsOwn,
+    {
+        unreachable!("never `OfItsOwn`")
+    }
+    pub fn reassign_ownership_to<S2: StreamTag>(self, _: &DeviceContext<S2>) -> Result<Self, Fault<Self>>
+    where
+        Self: OfItsOwn,
+    {
+        unreachable!("never `OfItsOwn`")
     }
 }
 

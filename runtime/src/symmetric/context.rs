@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::buffer::ShmemBuffer;
 use super::card::{Card, Kind, digest_of};
 use super::engine::{Engine, Entry, Together};
-use super::pe::{Bound, Pe};
+use super::pe::{Bound, Kept, Pe};
 use super::team::{Team, World};
 use super::transport::Alloc;
 use crate::context::DeviceContext;
@@ -51,31 +51,31 @@ use crate::tag::{Dyn, StreamTag};
 /// # Ok::<(), Error>(())
 /// ```
 pub struct ShmemContext<S: StreamTag = Dyn> {
+    bound: Bound,
     ctx: DeviceContext<S>,
-    engine: Engine,
+    engine: Kept<Engine>,
     world: Box<[u32]>,
     /// Members of the teams there were: what is enqueued refers to them until the job's end.
-    members: RefCell<Vec<Box<[u32]>>>,
+    members: Kept<RefCell<Vec<Box<[u32]>>>>,
     /// Collective calls of all PEs so far.
-    calls: Cell<u64>,
-    bound: Bound,
+    calls: Kept<Cell<u64>>,
 }
 
 impl<S: StreamTag> ShmemContext<S> {
     pub(super) fn new(ctx: DeviceContext<S>, engine: Engine) -> Self {
         let world = (0..engine.n_pes() as u32).collect();
-        let members = RefCell::new(Vec::new());
-        ShmemContext { ctx, engine, world, members, calls: Cell::new(0), bound: Bound::default() }
+        let members = Kept(RefCell::new(Vec::new()));
+        ShmemContext { bound: Bound::default(), ctx, engine: Kept(engine), world, members, calls: Kept(Cell::new(0)) }
     }
 
     /// What carries out the operations, and the stream in whose order it does.
     #[inline]
     pub(super) fn engine_and_stream(&self) -> (&Engine, &Arc<Stream>) {
-        (&self.engine, self.ctx.stream())
+        (&*self.engine, self.ctx.stream())
     }
 
     pub(super) fn into_engine(self) -> Engine {
-        self.engine
+        self.engine.0
     }
 
     /// A call of all PEs.

@@ -6,99 +6,10 @@ use super::card::{Card, Kind};
 use super::signal::Cmp;
 use super::transport::{Alloc, Target};
 use super::wire::{Combine, Wire};
+use super::worker::{enqueue, enqueue_short, fail, failure_of, run_on_stream};
 use crate::dtype::DType;
-use crate::error::{Error, Operation, PeFailure};
-use crate::op::{Call, Packed};
+use crate::error::{Error, Operation};
 use crate::stream::Stream;
-
-/// A function of the worker with what it captured.
-#[derive(Clone, Copy)]
-struct Sent<F> {
-    wire: NonNull<Wire>,
-    f: F,
-}
-
-/// # Safety
-/// `args` points to a `Sent<F>`, whose wire is there and this worker's own.
-unsafe fn run<F: Fn(&Wire) -> Result<(), Error> + Copy>(args: *const u8) -> Result<(), Error> {
-    // SAFETY: the caller's duty.
-    let sent = unsafe { &*args.cast::<Sent<F>>() };
-    // SAFETY: the caller's duty.
-    let wire = unsafe { sent.wire.as_ref() };
-    wire.transport().check()?;
-    (sent.f)(wire)
-}
-
-/// The stream has failed, so this PE does not come to its call: the others are told, who may be waiting for it.
-///
-/// # Safety
-/// As for `run`.
-unsafe fn skip<F>(args: *const u8, failure: &Error) {
-    // SAFETY: the caller's duty.
-    let wire = unsafe { (*args.cast::<Sent<F>>()).wire.as_ref() };
-    wire.transport().fail(&failure_of(wire, failure));
-}
-
-/// What the job fails with because of an error of this PE.
-fn failure_of(wire: &Wire, error: &Error) -> Error {
-    match error {
-        Error::PeFailed(_) | Error::Diverged(_) => error.clone(),
-        error => Error::PeFailed(PeFailure { pe: wire.transport().me(), message: error.to_string() }.into()),
-    }
-}
-
-/// Enqueues `f` on the job's stream.
-///
-/// # Safety
-/// What `f` points to stays valid until the stream has passed it. The frame of `launch` keeps `wire` until then.
-#[inline]
-pub(super) unsafe fn enqueue<F>(wire: &Wire, stream: &Stream, op: Operation, f: F) -> Result<(), Error>
-where
-    F: Fn(&Wire) -> Result<(), Error> + Copy,
-{
-    super::announce_panic(); // while unwinding, from a drop of the user's
-    wire.transport().called();
-    wire.transport().check()?;
-    let sent = Sent { wire: NonNull::from(wire), f };
-    // SAFETY: the arguments are those of `run::<F>`; the rest is the caller's duty.
-    unsafe { stream.call(op, Call { run: run::<F>, skip: skip::<F>, args: Packed::new(sent) }) }
-}
-
-/// Makes the stream of a job that is over fail at this point, also if this PE's calls were refused before they got there.
-fn fail(wire: &Wire, stream: &Stream, op: Operation) {
-    #[allow(clippy::cast_ptr_alignment)] // it is as `Packed` aligned it
-    fn over(args: *const u8) -> Result<(), Error> {
-        // SAFETY: the arguments are a `Sent<()>`, and `launch` keeps the wire until the stream has passed this.
-        unsafe { (*args.cast::<Sent<()>>()).wire.as_ref() }.transport().check()
-    }
-    let args = Packed::new(Sent { wire: NonNull::from(wire), f: () });
-    // SAFETY: the arguments are those of both functions. One that is refused leaves the stream as it is.
-    let _ = unsafe { stream.call(op, Call { run: over, skip: skip::<()>, args }) };
-}
-
-/// Runs `f` as an operation of the job's stream, in its turn, and waits for it. **Blocks.**
-pub(super) fn run_on_stream<R, F>(wire: &Wire, stream: &Stream, op: Operation, f: F) -> Result<R, Error>
-where
-    F: Fn(&Wire) -> Result<R, Error>,
-{
-    let mut result: Option<R> = None;
-    let (slot, f) = (NonNull::from(&mut result), NonNull::from(&f));
-    let call = move |wire: &Wire| {
-        // SAFETY: both lie in the frame below, which waits until the stream has passed this.
-        let value = unsafe { f.as_ref() }(wire)?;
-        // SAFETY: as above; the frame reads it after the wait.
-        unsafe { *slot.as_ptr() = Some(value) };
-        Ok(())
-    };
-    // SAFETY: what `call` points to is in this frame, which does not end before the wait: a wait on a stream of the CPU
-    // device has waited when it returns, unless this is a worker, and then nothing was enqueued.
-    unsafe { enqueue(wire, stream, op, call) }?;
-    let waited = stream.synchronize(op);
-    match result {
-        Some(value) => Ok(value),
-        None => Err(waited.err().unwrap_or(Error::Refused { op, why: "it did not run" })),
-    }
-}
 
 /// A call of all PEs of a team, and who they are.
 #[derive(Clone, Copy)]
@@ -328,7 +239,7 @@ impl Engine {
         match self {
             // SAFETY: the caller's duty.
             Engine::Cpu(wire) => unsafe {
-                enqueue(wire, stream, Operation::Put, move |wire| {
+                enqueue_short(wire, stream, Operation::Put, bytes, move |wire| {
                     wire.transport().put(what.there, what.here, bytes, what.pe);
                     Ok(())
                 })
@@ -346,7 +257,7 @@ impl Engine {
         match self {
             // SAFETY: the caller's duty.
             Engine::Cpu(wire) => unsafe {
-                enqueue(wire, stream, Operation::Get, move |wire| {
+                enqueue_short(wire, stream, Operation::Get, bytes, move |wire| {
                     wire.transport().get(what.here, what.there, bytes, what.pe);
                     Ok(())
                 })
@@ -363,7 +274,7 @@ impl Engine {
         match self {
             // SAFETY: the caller's duty.
             Engine::Cpu(wire) => unsafe {
-                enqueue(wire, stream, Operation::Put, move |wire| {
+                enqueue_short(wire, stream, Operation::Put, strides.count * strides.size, move |wire| {
                     for nth in 0..strides.count {
                         let (to, from) = (what.there.at(nth * strides.there), what.here.add(nth * strides.here));
                         wire.transport().put(to, from, strides.size, what.pe);
@@ -383,7 +294,7 @@ impl Engine {
         match self {
             // SAFETY: the caller's duty.
             Engine::Cpu(wire) => unsafe {
-                enqueue(wire, stream, Operation::Get, move |wire| {
+                enqueue_short(wire, stream, Operation::Get, strides.count * strides.size, move |wire| {
                     for nth in 0..strides.count {
                         let (from, to) = (what.there.at(nth * strides.there), what.here.add(nth * strides.here));
                         wire.transport().get(to, from, strides.size, what.pe);
@@ -406,7 +317,7 @@ impl Engine {
         match self {
             // SAFETY: the caller's duty; the value lies in the closure.
             Engine::Cpu(wire) => unsafe {
-                enqueue(wire, stream, Operation::Put, move |wire| {
+                enqueue_short(wire, stream, Operation::Put, size_of::<T>(), move |wire| {
                     wire.transport().put(there, (&raw const value).cast(), size_of::<T>(), pe);
                     Ok(())
                 })
@@ -441,7 +352,7 @@ impl Engine {
         match self {
             // SAFETY: it uses no memory.
             Engine::Cpu(wire) => unsafe {
-                enqueue(wire, stream, Operation::Quiet, move |wire| {
+                enqueue_short(wire, stream, Operation::Quiet, 0, move |wire| {
                     if all {
                         wire.transport().quiet();
                     } else {
@@ -470,7 +381,7 @@ impl Engine {
         match self {
             // SAFETY: the caller's duty.
             Engine::Cpu(wire) => unsafe {
-                enqueue(wire, stream, op, move |wire| {
+                enqueue_short(wire, stream, op, put.map_or(8, |(_, bytes)| bytes), move |wire| {
                     let transport = wire.transport();
                     if let Some((what, bytes)) = put {
                         transport.put(what.there, what.here, bytes, pe);
@@ -538,7 +449,7 @@ impl Engine {
         match self {
             // SAFETY: the caller's duty.
             Engine::Cpu(wire) => unsafe {
-                enqueue(wire, stream, Operation::Signal, move |wire| {
+                enqueue_short(wire, stream, Operation::Signal, 8, move |wire| {
                     wire.transport().set_word(word, 0, wire.transport().me());
                     Ok(())
                 })

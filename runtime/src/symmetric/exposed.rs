@@ -1,10 +1,11 @@
 //! Symmetric memory while other PEs may read and write it.
 
 use std::fmt;
-use std::ops::RangeBounds;
+use std::ops::{Index, IndexMut, RangeBounds};
 use std::ptr::NonNull;
 
 use super::buffer::ShmemBuffer;
+use super::pe::{Bound, Kept};
 use super::transport::Alloc;
 use crate::block::Place;
 use crate::dtype::{DType, Init};
@@ -108,7 +109,7 @@ impl<'job, T, S: StreamTag> Exposed<ShmemBuffer<'job, T, S>> {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn as_span(&self) -> ExposedSpan<'_, T, S> {
-        ExposedSpan { window: self.0.window(), entry: self.0.entry() }
+        ExposedSpan { bound: Bound::default(), window: self.0.window(), entry: Kept(self.0.entry()) }
     }
 
     /// A part, as remote memory.
@@ -214,8 +215,9 @@ impl<T, S: StreamTag> fmt::Debug for Exposed<ShmemBuffer<'_, T, S>> {
 /// # Ok(()) });
 /// ```
 pub struct ExposedSpan<'a, T, S: StreamTag = Dyn> {
+    bound: Bound,
     window: Window<'a, T, S>,
-    entry: Option<NonNull<Alloc>>,
+    entry: Kept<Option<NonNull<Alloc>>>,
 }
 
 impl<T, S: StreamTag> Clone for ExposedSpan<'_, T, S> {
@@ -269,7 +271,7 @@ impl<'a, T, S: StreamTag> ExposedSpan<'a, T, S> {
     /// # Errors
     /// [`Error::Range`].
     pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self, Error> {
-        Ok(ExposedSpan { window: self.window.slice(&range)?, entry: self.entry })
+        Ok(ExposedSpan { window: self.window.slice(&range)?, ..self })
     }
 
     /// The parts before and from `mid`.
@@ -288,7 +290,7 @@ impl<'a, T, S: StreamTag> ExposedSpan<'a, T, S> {
     /// [`Error::Range`].
     pub fn split_at(self, mid: usize) -> Result<(Self, Self), Error> {
         let (low, high) = self.window.split_at(mid)?;
-        let part = |window| ExposedSpan { window, entry: self.entry };
+        let part = |window| ExposedSpan { window, ..self };
         Ok((part(low), part(high)))
     }
 
@@ -306,7 +308,7 @@ impl<'a, T, S: StreamTag> ExposedSpan<'a, T, S> {
     /// # Errors
     /// [`Error::EmptyChunk`].
     pub fn chunks(self, len: usize) -> Result<impl ExactSizeIterator<Item = Self> + use<'a, T, S>, Error> {
-        Ok(self.window.chunks(len)?.map(move |window| ExposedSpan { window, entry: self.entry }))
+        Ok(self.window.chunks(len)?.map(move |window| ExposedSpan { window, ..self }))
     }
 }
 
@@ -394,7 +396,7 @@ impl<T, S: StreamTag> Remote for ExposedSpan<'_, T, S> {
     type Tag = S;
     #[inline]
     fn remote(&self) -> (Candidate<'_>, RemoteEntry) {
-        (self.window.candidate(Place::Device), RemoteEntry(self.entry))
+        (self.window.candidate(Place::Device), RemoteEntry(*self.entry))
     }
 }
 
@@ -445,6 +447,27 @@ where
     where
         Self: Local,
     {
+        unreachable!("never `Local`")
+    }
+}
+
+#[doc(hidden)]
+impl<T, S: StreamTag, I> Index<I> for Exposed<ShmemBuffer<'_, T, S>>
+where
+    Self: Local,
+{
+    type Output = T;
+    fn index(&self, _: I) -> &T {
+        unreachable!("never `Local`")
+    }
+}
+
+#[doc(hidden)]
+impl<T, S: StreamTag, I> IndexMut<I> for Exposed<ShmemBuffer<'_, T, S>>
+where
+    Self: Local,
+{
+    fn index_mut(&mut self, _: I) -> &mut T {
         unreachable!("never `Local`")
     }
 }

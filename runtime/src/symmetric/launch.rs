@@ -64,20 +64,25 @@ pub(super) fn panic_text(payload: &(dyn Any + Send)) -> String {
 /// Runs `f` on each of `pes` PEs, as the engine at hand has them, and returns the results of the PEs of this process, by
 /// number. **Blocks** until all of them have ended.
 ///
-/// The engine is the one that `ESCROW_SHMEM` names (`local`, `openshmem`); else `openshmem` where this process was started by
-/// Open MPI's `oshrun` or `mpirun`; else `local`.
+/// The engine is the one that `ESCROW_SHMEM` names (`local`, `openshmem`, `nvshmem`); else `nvshmem` for a GPU
+/// ([`launch_on`]); else `openshmem` where this process was started by Open MPI's `oshrun` or `mpirun`; else `local`.
 ///
 /// - `local`: the PEs are threads of this process, which share its cores (`ESCROW_CPU_THREADS` is for each PE).
 /// - `openshmem`: the PEs are processes, also on several hosts, and `f` runs once in each. `pes` must be the number that was
 ///   started, 1 without a launcher. A process has one job in its life. `SHMEM_SYMMETRIC_HEAP_SIZE` (such as `2G`; 256M if it
 ///   is not set) is the size of the symmetric heap.
+/// - `nvshmem` (feature `cuda`): the PEs are processes with a GPU each, in turn, or a share of one. Without a launcher this
+///   process is PE 0, and starts this program again, with its arguments, for each of the others; under `mpirun` set
+///   `NVSHMEM_BOOTSTRAP=MPI`. `ESCROW_NVSHMEM` names `libnvshmem_host.so.3` where the system does not find it. A process has one
+///   job in its life. With `ESCROW_SHMEM_CHECKED=1`, and in debug builds if it is not `0`, the PEs compare their calls at each
+///   barrier and collective of all PEs, which then block; they always do where memory is created.
 ///
 /// A PE that panics or returns an error ends the job. On `local` the calls of the others fail with [`Error::PeFailed`], and a
-/// PE that makes no call for 5 s after that is ended with the process. On `openshmem` the PE says on standard error why, and
-/// all processes end with a status that is not 0; only an error that all PEs return is returned from `launch` there too. A
-/// process that exits in the middle of its job ends it as well.
+/// PE that makes no call of the job (its context, signals, teams) for 5 s after that is ended with the process. On the other engines the PE says on standard error why,
+/// and all processes end with a status that is not 0; only an error that all PEs return is returned from `launch` on
+/// `openshmem` too. A process that exits in the middle of its job ends it as well.
 ///
-/// A PE that waits longer than `ESCROW_SHMEM_WAIT` seconds (60) for others says for whom, once, and waits on.
+/// On the CPU, a PE that waits longer than `ESCROW_SHMEM_WAIT` seconds (60) for others says for whom, once, and waits on.
 ///
 /// ```
 /// use escrow::{Error, shmem};
@@ -192,6 +197,9 @@ fn engine_at_hand(device: Option<&Device>) -> Result<Chosen, Error> {
     Ok(Chosen::Local)
 }
 
+/// PEs of one process.
+const MOST_PES: usize = 4096;
+
 /// How long a PE waits for the others before it says for whom.
 pub(super) fn wait_limit() -> Result<Duration, Error> {
     const NAME: &str = "ESCROW_SHMEM_WAIT";
@@ -249,6 +257,9 @@ where
     R: Send,
     F: Fn(&ShmemContext<S>) -> Result<R, Error> + Sync,
 {
+    if pes > MOST_PES {
+        return Err(refused("the engine `local` has at most 4096 PEs: each of them is two threads"));
+    }
     let limit = wait_limit()?;
     let no_memory = || Error::OutOfMemory { place: Memory::Symmetric, asked: mail_bytes(pes) + BOARD_BYTES, held: 0 };
     let job = Job::new(pes, device.is_chaotic());

@@ -24,6 +24,7 @@ mod signal;
 mod team;
 mod transport;
 mod wire;
+mod worker;
 
 pub use atomics::{AtomicElem, Atomics};
 pub use buffer::ShmemBuffer;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Deref;
 
 use super::team::{TeamTag, World};
 
@@ -12,6 +13,23 @@ pub trait StaysOnTheThreadOfItsPe {}
 
 /// The marker of types that are bound to the thread of their PE.
 pub(crate) type Bound = PhantomData<dyn StaysOnTheThreadOfItsPe>;
+
+/// A part of a type that has the marker too: so that the compiler names the marker, and not what is in here.
+#[derive(Clone, Copy)]
+pub(crate) struct Kept<T>(pub(crate) T);
+
+// SAFETY: it lies beside a `Bound`, in private fields, so what it is a part of goes to no other thread.
+unsafe impl<T> Send for Kept<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Kept<T> {}
+
+impl<T> Deref for Kept<T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
 
 /// A PE that exists, of the team with the tag `G`. Made by [`ShmemContext`](crate::ShmemContext) and
 /// [`Team`](crate::Team), which know how many there are.
@@ -36,7 +54,8 @@ pub struct Pe<'job, G: TeamTag = World> {
     pub(crate) rank: u32,
     pub(crate) world: u32,
     pub(crate) team: u32,
-    pub(crate) bound: PhantomData<(&'job (), G, Bound)>,
+    pub(crate) bound: Bound,
+    pub(crate) tag: PhantomData<(&'job (), G)>,
 }
 
 impl<G: TeamTag> PartialEq for Pe<'_, G> {
@@ -49,7 +68,7 @@ impl<G: TeamTag> Eq for Pe<'_, G> {}
 
 impl<G: TeamTag> Pe<'_, G> {
     pub(crate) fn new(rank: usize, world: usize, team: u32) -> Self {
-        Pe { rank: rank as u32, world: world as u32, team, bound: PhantomData }
+        Pe { rank: rank as u32, world: world as u32, team, bound: Bound::default(), tag: PhantomData }
     }
 
     /// Its number in its team, counted from 0.

@@ -5,7 +5,7 @@ use super::engine::{self, Strides, Transfer};
 use super::exposed::Remote;
 use super::pe::Pe;
 use super::transport::Target;
-use crate::dtype::DType;
+use crate::dtype::{DType, Init};
 use crate::error::{Error, Operation};
 use crate::kernel::{DeviceRead, DeviceWrite};
 use crate::operand::{SameElem, SameStream};
@@ -53,7 +53,8 @@ impl<S: StreamTag> ShmemContext<S> {
     #[inline]
     pub fn put<X: DeviceRead, D: Remote>(&self, src: &X, dst: &D, pe: Pe<'_>) -> Result<(), Error>
     where
-        X::Elem: SameElem<D::Elem>,
+        X::Elem: Init,
+        D::Elem: SameElem<X::Elem>,
         X::Tag: SameStream<S>,
         D::Tag: SameStream<S>,
     {
@@ -134,7 +135,8 @@ impl<S: StreamTag> ShmemContext<S> {
         pe: Pe<'_>,
     ) -> Result<(), Error>
     where
-        X::Elem: SameElem<D::Elem>,
+        X::Elem: Init,
+        D::Elem: SameElem<X::Elem>,
         X::Tag: SameStream<S>,
         D::Tag: SameStream<S>,
     {

@@ -8,8 +8,9 @@ use super::card::Kind;
 use super::context::ShmemContext;
 use super::engine::{Notice, Transfer};
 use super::exposed::Remote;
-use super::pe::Pe;
+use super::pe::{Bound, Kept, Pe};
 use super::transport::{Alloc, Target};
+use crate::dtype::Init;
 use crate::error::{Error, Operation};
 use crate::kernel::DeviceRead;
 use crate::operand::{SameElem, SameStream};
@@ -151,14 +152,15 @@ impl Cmp {
 ///
 /// What is set is not added to:
 ///
-/// ```compile_fail,E0599
+/// ```compile_fail,E0277
 /// # use escrow::{Error, Pe, Signal, shmem::Set};
 /// fn count(ready: &Signal<'_, Set>, pe: Pe<'_>) -> Result<(), Error> {
 ///     ready.add(pe, 1) // make it with `create_signal(Add)`
 /// }
 /// ```
 pub struct Signal<'job, K: SignalKind, S: StreamTag = Dyn> {
-    alloc: NonNull<Alloc>,
+    bound: Bound,
+    alloc: Kept<NonNull<Alloc>>,
     job: &'job ShmemContext<S>,
     kind: PhantomData<K>,
 }
@@ -176,8 +178,8 @@ impl<S: StreamTag> ShmemContext<S> {
     /// As for [`create_buffer`](ShmemContext::create_buffer).
     pub fn create_signal<K: SignalKind>(&self, kind: K) -> Result<Signal<'_, K, S>, Error> {
         let _ = kind;
-        let alloc = self.allocate(self.card(Kind::CreateSignal, [u64::from(K::ADDS), 0, 0], 0), 64)?;
-        let signal = Signal { alloc, job: self, kind: PhantomData };
+        let alloc = Kept(self.allocate(self.card(Kind::CreateSignal, [u64::from(K::ADDS), 0, 0], 0), 64)?);
+        let signal = Signal { bound: Bound::default(), alloc, job: self, kind: PhantomData };
         let word = signal.word();
         let (engine, stream) = self.engine_and_stream();
         // Zero here, and on all PEs before one of them can reach another's.
@@ -215,7 +217,8 @@ impl<S: StreamTag> ShmemContext<S> {
         value: u64,
     ) -> Result<(), Error>
     where
-        X::Elem: SameElem<D::Elem>,
+        X::Elem: Init,
+        D::Elem: SameElem<X::Elem>,
         X::Tag: SameStream<S>,
         D::Tag: SameStream<S>,
     {
@@ -237,7 +240,7 @@ impl<K: SignalKind, S: StreamTag> Signal<'_, K, S> {
     fn word(&self) -> Target {
         // SAFETY: an allocation lives until all PEs have dropped their values of it, and this one is there.
         let base = unsafe { self.alloc.as_ref() }.base;
-        Target::new(self.alloc, base.as_ptr())
+        Target::new(*self.alloc, base.as_ptr())
     }
 
     fn notice(&self, value: u64) -> Notice {
@@ -334,9 +337,40 @@ impl<K: SignalKind, S: StreamTag> Signal<'_, K, S> {
     }
 }
 
+/// Holds for neither kind.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not change in this way: one signal is either set or added to, for good",
+    label = "the other kind of signal does this",
+    note = "`job.create_signal(shmem::Set)?` makes one that is set, `job.create_signal(shmem::Add)?` one that is added to"
+)]
+pub trait OtherKind {}
+
+// What the other kind can do and this cannot: each says so by a bound that never holds.
+#[doc(hidden)]
+#[allow(clippy::unused_self)]
+impl<S: StreamTag> Signal<'_, Set, S> {
+    pub fn add(&self, _: Pe<'_>, _: u64) -> Result<(), Error>
+    where
+        Self: OtherKind,
+    {
+        unreachable!("never `OtherKind`")
+    }
+}
+
+#[doc(hidden)]
+#[allow(clippy::unused_self)]
+impl<S: StreamTag> Signal<'_, Add, S> {
+    pub fn set(&self, _: Pe<'_>, _: u64) -> Result<(), Error>
+    where
+        Self: OtherKind,
+    {
+        unreachable!("never `OtherKind`")
+    }
+}
+
 impl<K: SignalKind, S: StreamTag> Drop for Signal<'_, K, S> {
     fn drop(&mut self) {
-        self.job.note_drop(Some(self.alloc));
+        self.job.note_drop(Some(*self.alloc));
     }
 }
 

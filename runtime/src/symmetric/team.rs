@@ -9,7 +9,7 @@ use super::buffer::ShmemBuffer;
 use super::card::{Card, Kind, digest_of, mix};
 use super::context::ShmemContext;
 use super::engine::{self, Collective, Reduce, Split, Together, slot};
-use super::pe::Pe;
+use super::pe::{Bound, Kept, Pe};
 use super::reduction::{Reduction, combine};
 use super::transport::Target;
 use crate::dtype::DType;
@@ -134,19 +134,28 @@ macro_rules! teams {
 /// }
 /// ```
 pub struct Team<'job, G: TeamTag, S: StreamTag = Dyn> {
+    bound: Bound,
     job: &'job ShmemContext<S>,
     /// Its members' numbers in the world, which the job keeps.
-    members: NonNull<[u32]>,
+    members: Kept<NonNull<[u32]>>,
     number: u32,
     /// A hash of the members, which are the same on all of them; the number is not.
     identity: u64,
-    calls: Cell<u64>,
+    calls: Kept<Cell<u64>>,
     tag: PhantomData<G>,
 }
 
 impl<'job, S: StreamTag> Team<'job, World, S> {
     pub(super) fn world(job: &'job ShmemContext<S>, members: NonNull<[u32]>) -> Self {
-        Team { job, members, number: 0, identity: 0, calls: Cell::new(0), tag: PhantomData }
+        Team {
+            bound: Bound::default(),
+            job,
+            members: Kept(members),
+            number: 0,
+            identity: 0,
+            calls: Kept(Cell::new(0)),
+            tag: PhantomData,
+        }
     }
 }
 
@@ -175,7 +184,15 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
     fn of(job: &'job ShmemContext<S>, members: Vec<u32>) -> Self {
         let identity = members.iter().fold(1, |hash, &pe| mix(hash, u64::from(pe)));
         let (members, number) = job.keep_members(members);
-        Team { job, members, number, identity, calls: Cell::new(0), tag: PhantomData }
+        Team {
+            bound: Bound::default(),
+            job,
+            members: Kept(members),
+            number,
+            identity,
+            calls: Kept(Cell::new(0)),
+            tag: PhantomData,
+        }
     }
 
     fn members(&self) -> &'job [u32] {
@@ -200,7 +217,7 @@ impl<'job, G: TeamTag, S: StreamTag> Team<'job, G, S> {
     }
 
     fn together(&self, card: Card) -> Together {
-        Together { team: self.number, members: self.members, card }
+        Together { team: self.number, members: *self.members, card }
     }
 
     /// How many PEs the team has.

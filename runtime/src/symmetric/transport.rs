@@ -96,7 +96,8 @@ pub(crate) fn waited_line(pe: usize, limit: Duration, what: &str, missing: Optio
     format!("escrow: PE {pe} has waited {} s in {what}{who}", limit.as_secs())
 }
 
-/// One PE's way to the others. The stream's worker alone calls what needs the engine.
+/// One PE's way to the others. What needs the engine is called by one thread at a time: the stream's worker, or the PE's
+/// own where the stream stands still (`Core::run_here`).
 ///
 /// What is passed in is right: ranges lie in their allocations, PEs are of the job, sizes and alignments fit.
 pub(crate) trait Transport: Send + Sync {
@@ -106,6 +107,9 @@ pub(crate) trait Transport: Send + Sync {
     fn n_pes(&self) -> usize;
     /// Whether `pe` runs on the same host.
     fn is_near(&self, pe: usize) -> bool;
+
+    /// Whether short copies, and waits until they have arrived, take no longer than handing them to another thread.
+    fn is_quick(&self) -> bool;
 
     /// An error if the job is over because a PE failed. On any thread, and cheap.
     fn check(&self) -> Result<(), Error>;

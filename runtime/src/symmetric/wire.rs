@@ -33,7 +33,7 @@ pub(crate) const fn mail_bytes(pes: usize) -> usize {
 }
 pub(crate) const BOARD_BYTES: usize = BOARD * 8;
 
-/// One PE's end of the job. The stream's worker alone calls what communicates.
+/// One PE's end of the job. One thread at a time calls what communicates: in an operation of the stream, in its turn.
 pub(crate) struct Wire {
     transport: Arc<dyn Transport>,
     mail: Box<Alloc>,

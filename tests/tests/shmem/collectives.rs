@@ -176,21 +176,22 @@ fn a_collective_waits_for_earlier_work_on_its_destination() {
             let mut wide = job.create_buffer_zeroed::<u32>(8)?;
             let sender = started.lock().unwrap().as_ref().unwrap().clone();
             if me == 1 {
-                // PE 1 is late: PE 0 has enqueued its collective, and its stream is in it, before the copy here.
+                // PE 1 is late: PE 0's stream is in its collective.
                 begun.lock().unwrap().recv().unwrap();
-                for _ in 0..2000 {
+                for _ in 0..5000 {
                     std::thread::yield_now();
                 }
                 assert_eq!(dst.to_vec()?, [0; 4], "written before this PE came");
                 assert_eq!(wide.to_vec()?, [0; 8], "written before this PE came");
             }
+            if me == 0 {
+                // From its stream, right before the collective.
+                escrow_tests::on_worker(job.context(), move || sender.send(()).unwrap())?;
+            }
             match collective {
                 0 => world.broadcast(job.pe(0)?, &mine, &mut dst)?,
                 1 => world.fcollect(&mine, &mut wide)?,
                 _ => world.reduce(Sum, &mine, &mut dst)?,
-            }
-            if me == 0 {
-                sender.send(()).unwrap();
             }
             assert_eq!(dst.to_vec()?[0], [1, 0, 2][collective]);
             Ok(())

@@ -38,6 +38,10 @@ fn diverges(f: impl Fn(&ShmemContext) -> Result<(), Error> + Copy + Send + Sync 
     text
 }
 
+fn of<T: DType>(job: &ShmemContext) -> Result<(), Error> {
+    job.create_buffer::<T>(3).map(|_| ())
+}
+
 fn odd(job: &ShmemContext) -> bool {
     job.my_pe() == job.n_pes() - 1
 }
@@ -50,14 +54,11 @@ fn allocations_of_other_sizes() {
     let text = diverges(|job| job.create_buffer::<f32>(4 + job.my_pe()).map(|_| ()));
     assert!(text.contains("`create_buffer` of 4 elements of 4 bytes"), "{text}");
     assert!(text.contains("of 5 elements") || text.contains("of 6 elements"), "{text}");
-    fn of<T: DType>(job: &ShmemContext) -> Result<(), Error> {
-        job.create_buffer::<T>(3).map(|_| ())
-    }
     diverges(|job| if odd(job) { of::<f32>(job) } else { of::<f64>(job) });
     let text = diverges(|job| if odd(job) { of::<f32>(job) } else { of::<u32>(job) });
     assert!(text.contains("element types"), "{text}");
     // Nothing to allocate, or too much, on one of them.
-    diverges(|job| job.create_buffer::<u64>(if odd(job) { 0 } else { 1 }).map(|_| ()));
+    diverges(|job| job.create_buffer::<u64>(usize::from(!odd(job))).map(|_| ()));
     diverges(|job| match job.create_buffer::<u64>(if odd(job) { usize::MAX } else { 1 }) {
         Err(error) => Err(error),
         Ok(_) => Ok(()),
@@ -88,12 +89,12 @@ fn barriers_of_other_values() {
     // One exposes what the other takes back.
     diverges(|job| {
         let a = local(job, &[1u8])?;
-        // SAFETY: nobody puts.
-        if odd(job) {
-            job.barrier_all(unsafe { a.assume_exposed() }).map(|_| ())
-        } else {
-            job.barrier_all(a).map(|_| ())
+        if !odd(job) {
+            return job.barrier_all(a).map(|_| ());
         }
+        // SAFETY: nobody puts.
+        let open = unsafe { a.assume_exposed() };
+        job.barrier_all(open).map(|_| ())
     });
     diverges(|job| {
         let (mut a, b) = (local(job, &[1u8])?, local(job, &[2u8])?);

@@ -16,8 +16,11 @@ type Fails = fn(&ShmemContext) -> Result<(), Error>;
 /// What the other PEs wait in, meanwhile.
 type Waits = fn(&ShmemContext) -> Result<(), Error>;
 
-const WAITS: [Waits; 7] = [
-    |job| Ok(job.barrier_all(()).and_then(|()| Ok(job.context().synchronize(())?))?),
+const WAITS: [Waits; 8] = [
+    |job| {
+        job.barrier_all(())?;
+        Ok(job.context().synchronize(())?)
+    },
     |job| job.reclaim(),
     |job| job.create_buffer_zeroed::<u8>(4).map(|_| ()),
     |job| {
@@ -33,6 +36,12 @@ const WAITS: [Waits; 7] = [
     |_| Ok(()), // in the end of the job
     |job| loop {
         job.quiet()?; // calls that wait for nobody
+    },
+    |job| {
+        job.barrier_all(())?;
+        loop {
+            job.fence()?; // until the queue behind the barrier is full (R39)
+        }
     },
 ];
 
@@ -271,15 +280,20 @@ fn nothing_runs_behind_a_barrier_that_failed() {
 #[test]
 fn a_failed_swap_leaves_stand_ins() {
     for device in devices() {
+        let reached = Arc::new(AtomicU32::new(0));
+        let counts = Arc::clone(&reached);
         let result = in_time(move || {
             shmem::launch_on(Dyn, device, 2, |job| {
                 let mut mine = local(job, &[1u32; 4])?;
                 let mut open = job.barrier_all(local(job, &[2u32; 4])?)?;
+                job.reclaim()?; // both are here
                 if job.my_pe() == 1 {
                     return Err(job.pe(5).unwrap_err());
                 }
-                // Refused at the call, once the failure has come here.
-                while job.quiet().is_ok() {}
+                // Refused at the call, once the failure has come here. Nothing remote is pending: the stream has not failed.
+                while job.atomics().is_ok() {
+                    std::thread::yield_now();
+                }
                 assert_eq!(mine.to_vec()?, [1; 4]);
                 assert_eq!(pe_failed(&job.barrier_swap(&mut mine, &mut open).unwrap_err()).0, 1);
                 assert_eq!((mine.len(), open.len()), (0, 0));
@@ -288,16 +302,20 @@ fn a_failed_swap_leaves_stand_ins() {
                 assert_eq!(pe_failed(&job.put(&empty, &open, job.me()).unwrap_err()).0, 1);
                 assert_eq!(pe_failed(&job.world().barrier().unwrap_err()).0, 1);
                 assert_eq!(pe_failed(&job.barrier_swap(&mut mine, &mut open).unwrap_err()).0, 1);
+                counts.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             })
         });
         assert!(matches!(result, Err(Error::NoPe { .. })), "{result:?}");
+        assert_eq!(reached.load(Ordering::Relaxed), 1);
     }
 }
 
 /// Every call says that the job is over.
 #[test]
 fn every_call_says_that_the_job_is_over() {
+    let reached = Arc::new(AtomicU32::new(0));
+    let counts = Arc::clone(&reached);
     let result = in_time(move || {
         shmem::launch(2, |job| {
             let mut mine = local(job, &[1u32; 4])?;
@@ -305,6 +323,7 @@ fn every_call_says_that_the_job_is_over() {
             let open = job.barrier_all(local(job, &[2u32; 4])?)?;
             let (set, add) = (job.create_signal(Set)?, job.create_signal(Add)?);
             let on = job.atomics()?;
+            job.reclaim()?; // both are here
             if job.my_pe() == 1 {
                 quiet_panic("gone");
             }
@@ -343,10 +362,12 @@ fn every_call_says_that_the_job_is_over() {
             for error in &errors {
                 assert_eq!(pe_failed(error), (1, "it panicked: gone"));
             }
+            counts.fetch_add(1, Ordering::Relaxed);
             Ok(())
         })
     });
     assert_eq!(pe_failed(&result.unwrap_err()).0, 1);
+    assert_eq!(reached.load(Ordering::Relaxed), 1);
 }
 
 /// Nothing hangs: when every stream stands at a wait that only another stream could end, the job fails and says so.

@@ -201,7 +201,7 @@ fn values_are_dropped_anywhere() {
                 job.reclaim()?;
                 assert_eq!((a.buffer.to_vec()?, leaked.to_vec()?), (vec![1], vec![4]));
                 let team = job.node()?;
-                drop(team);
+                assert_eq!(team.n_pes(), 2);
                 let (_exposed, _signal) = (job.barrier_all(local(job, &[5])?)?, job.create_signal(Set)?);
                 Ok(())
             })

@@ -4,7 +4,9 @@
 
 use escrow::{Device, DeviceBuffer, Dyn, Error, Exposed, ShmemBuffer, ShmemContext, Team, shmem};
 
-use super::{local, plain};
+use escrow_tests::fail;
+
+use super::{in_time, local, plain, quiet_panic};
 
 escrow::teams! { Even }
 
@@ -121,7 +123,9 @@ fn program(random: &mut Random, pes: usize, steps: usize) -> Vec<Step> {
                     buffers.push(b);
                 }
                 if !swap {
-                    buffers.iter().for_each(|&buffer| exposed[buffer] = !exposed[buffer]);
+                    for &buffer in &buffers {
+                        exposed[buffer] = !exposed[buffer];
+                    }
                 } // else the fields have changed places
                 // A barrier ends the phase of all, also of those that it does not flip.
                 seen.iter_mut().for_each(Vec::clear);
@@ -213,6 +217,16 @@ struct Pe<'job> {
 }
 
 impl<'job> Pe<'job> {
+    /// With these elements in its buffers.
+    fn new(job: &'job ShmemContext, values: &[Vec<u32>]) -> Result<Self, Error> {
+        let mut slots = Vec::new();
+        for values in &values[..BUFFERS] {
+            slots.push(Slot::Mine(local(job, values)?));
+        }
+        let even = job.world().split_strided(Even, 0, 2, job.n_pes().div_ceil(2))?;
+        Ok(Pe { job, slots, plain: plain(job, &values[BUFFERS])?, even })
+    }
+
     fn take(&mut self, at: usize) -> Slot<'job> {
         std::mem::replace(&mut self.slots[at], Slot::Gone)
     }
@@ -354,25 +368,21 @@ impl<'job> Pe<'job> {
     }
 }
 
+fn start_of(pe: usize) -> Vec<Vec<u32>> {
+    (0..=BUFFERS).map(|at| (0..LEN).map(|i| (pe * 1000 + at * 100 + i) as u32).collect()).collect()
+}
+
 fn run(seed: u64, device: Device, pes: usize) {
     let steps = program(&mut Random(seed), pes, 60);
-    let start: Memory = (0..pes)
-        .map(|pe| (0..=BUFFERS).map(|at| (0..LEN).map(|i| (pe * 1000 + at * 100 + i) as u32).collect()).collect())
-        .collect();
-    let mut pictures = vec![start];
+    let mut pictures: Vec<Memory> = vec![(0..pes).map(start_of).collect()];
     for step in &steps {
         let mut next = pictures.last().unwrap().clone();
         apply(step, &mut next);
         pictures.push(next);
     }
     shmem::launch_on(Dyn, device, pes, |job| {
-        let (me, n) = (job.my_pe(), job.n_pes());
-        let mut slots = Vec::new();
-        for at in 0..BUFFERS {
-            slots.push(Slot::Mine(local(job, &pictures[0][me][at])?));
-        }
-        let even = job.world().split_strided(Even, 0, 2, n.div_ceil(2))?;
-        let mut pe = Pe { job, slots, plain: plain(job, &pictures[0][me][BUFFERS])?, even };
+        let me = job.my_pe();
+        let mut pe = Pe::new(job, &pictures[0][me])?;
         for (at, step) in steps.iter().enumerate() {
             pe.run(step)?;
             if matches!(step, Step::Check) {
@@ -401,5 +411,45 @@ fn random_programs() {
 fn random_programs_under_chaos() {
     for seed in 100..140 {
         run(seed, Device::cpu_chaos(seed), 1 + seed as usize % 4);
+    }
+}
+
+/// One PE fails somewhere, in some way: the job ends with an error, and hangs nowhere.
+fn run_and_fail(seed: u64, device: Device, pes: usize) {
+    let mut random = Random(seed);
+    let steps = program(&mut random, pes, 40);
+    let (victim, when, way) = (random.below(pes), random.below(steps.len()), random.below(5));
+    let result = in_time(move || {
+        shmem::launch_on(Dyn, device, pes, |job| {
+            let mut pe = Pe::new(job, &start_of(job.my_pe()))?;
+            for (at, step) in steps.iter().enumerate() {
+                if job.my_pe() == victim && at == when {
+                    match way {
+                        0 => quiet_panic("somewhere"),
+                        1 => return Err(job.pe(usize::MAX).unwrap_err()),
+                        2 => fail(job.context())?,
+                        3 => return Ok(()),
+                        _ => continue, // goes on with the next step
+                    }
+                }
+                pe.run(step)?;
+                if matches!(step, Step::Check) {
+                    pe.plain.to_vec()?;
+                }
+            }
+            job.barrier_all(())?;
+            Ok(job.context().synchronize(())?)
+        })
+    });
+    // Without the others nobody misses a PE that ends early; a step that is left out may have been this PE's own affair.
+    let may_pass = way == 4 || (way == 3 && pes == 1);
+    assert!(result.is_err() || may_pass, "seed {seed}, {pes} PEs, way {way}");
+}
+
+#[test]
+fn random_programs_that_fail() {
+    for seed in 0..60 {
+        run_and_fail(seed, Device::cpu(), 1 + seed as usize % 4);
+        run_and_fail(seed + 1000, Device::cpu_chaos(seed), 1 + seed as usize % 4);
     }
 }

@@ -76,7 +76,7 @@ const LEN: usize = 7;
 fn puts<T: Sample>(job: &ShmemContext) -> Result<(), Error> {
     let (me, n) = (job.my_pe(), job.n_pes());
     let from = (me + n - 1) % n;
-    let open = job.barrier_all(local(job, &vec![T::sample(0); LEN])?)?;
+    let open = job.barrier_all(local(job, &[T::sample(0); LEN])?)?;
     let src = plain(job, &of_pe::<T>(me, LEN))?;
     let zero = T::sample(0);
 
@@ -85,7 +85,7 @@ fn puts<T: Sample>(job: &ShmemContext) -> Result<(), Error> {
     let got = job.barrier_all(open)?;
     assert_eq!(got.to_vec()?, of_pe::<T>(from, LEN));
 
-    let open = job.barrier_all(local(job, &vec![zero; LEN])?)?;
+    let open = job.barrier_all(local(job, &[zero; LEN])?)?;
     let (low, high) = src.as_span().split_at(3)?;
     job.put(&low, &open.slice(4..)?, job.next())?;
     job.put(&high.slice(..2)?, &open.slice(1..3)?, job.next())?;
@@ -94,14 +94,14 @@ fn puts<T: Sample>(job: &ShmemContext) -> Result<(), Error> {
     let expected = [zero, there[3], there[4], zero, there[0], there[1], there[2]];
     assert_eq!(job.barrier_all(open)?.to_vec()?, expected);
 
-    let open = job.barrier_all(local(job, &vec![zero; LEN])?)?;
+    let open = job.barrier_all(local(job, &[zero; LEN])?)?;
     job.p(T::sample(me + 40), &open, 2, job.next())?;
     job.p(T::sample(me + 50), &open.slice(4..)?, 2, job.next())?;
     let mut expected = [zero; LEN];
     (expected[2], expected[6]) = (T::sample(from + 40), T::sample(from + 50));
     assert_eq!(job.barrier_all(open)?.to_vec()?, expected);
 
-    let open = job.barrier_all(local(job, &vec![zero; LEN])?)?;
+    let open = job.barrier_all(local(job, &[zero; LEN])?)?;
     job.put_strided((&src, 3), (&open.slice(1..6)?, 2), job.next())?;
     assert_eq!(job.barrier_all(open)?.to_vec()?, [zero, there[0], zero, there[3], zero, there[6], zero]);
     Ok(())

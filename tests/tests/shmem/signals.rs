@@ -71,7 +71,8 @@ fn data_comes_before_its_signal() {
 
 /// A signal that this PE has dropped is still there for those who send to it.
 ///
-/// Broken on purpose: in `wire.rs`, `free_dropped` frees what this PE has dropped.
+/// That it is not freed is shown where it can be seen, in `heap::what_one_pe_holds_stays`; here, that its sender's words go
+/// to nobody else.
 #[test]
 fn a_dropped_signal_still_receives() {
     for device in devices() {
@@ -111,7 +112,7 @@ fn atomics<T: AtomicElem + PartialEq + Debug>(job: &ShmemContext, of: fn(u64) ->
     let open = job.barrier_all(job.barrier_all(open)?)?;
     assert_eq!(on.fetch::<T, _>(&open, 0, zero)?, of(0b1100 + 5 * n));
     assert_eq!(on.fetch::<T, _>(&open, 1, zero)?, of(0b1111));
-    assert_eq!(on.fetch::<T, _>(&open.slice(2..)?, 0, zero)?, of(if n % 2 == 0 { 0b1100 } else { !0b1100 }));
+    assert_eq!(on.fetch::<T, _>(&open.slice(2..)?, 0, zero)?, of(if n.is_multiple_of(2) { 0b1100 } else { !0b1100 }));
     let open = job.barrier_all(job.barrier_all(open)?)?;
     // What fetches returns what was; each PE on its own neighbour.
     let to = job.next();

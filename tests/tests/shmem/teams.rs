@@ -18,7 +18,7 @@ fn strided_splits() {
         let mut sum = local(job, &[100u32])?;
         if let Some(even) = &even {
             assert_eq!((even.n_pes(), even.me().rank()), (n.div_ceil(2), me / 2));
-            assert!(even.iter().map(|pe| pe.rank()).eq(0..even.n_pes()));
+            assert!(even.iter().map(escrow::Pe::rank).eq(0..even.n_pes()));
             assert_eq!(even.to_world(even.me())?, job.me());
             assert!(matches!(even.pe(even.n_pes()), Err(Error::NoPe { .. })));
             even.reduce(Sum, &mine, &mut sum)?;

@@ -214,6 +214,10 @@ impl Transport for Local {
         true
     }
 
+    fn is_quick(&self) -> bool {
+        true
+    }
+
     fn check(&self) -> Result<(), Error> {
         if self.job.failed.load(Ordering::Acquire) { Err(self.failure()) } else { Ok(()) }
     }

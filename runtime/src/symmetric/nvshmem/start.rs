@@ -17,7 +17,7 @@ use crate::context::DeviceContext;
 use crate::cpu::sync::lock;
 use crate::cuda::CudaDevice;
 use crate::device::Device;
-use crate::error::Error;
+use crate::error::{Error, PeFailure};
 use crate::symmetric::context::ShmemContext;
 use crate::symmetric::engine::Engine;
 use crate::symmetric::heap::Heap;
@@ -34,6 +34,7 @@ const LIBRARY: &str = "ESCROW_NVSHMEM";
 unsafe extern "C" {
     /// Ends the process at once: no handler of NVSHMEM's waits for the others.
     safe fn _exit(status: c_int) -> !;
+    safe fn atexit(f: extern "C" fn()) -> c_int;
     /// Of Linux; `PR_SET_PDEATHSIG` is 1, `SIGKILL` is 9.
     fn prctl(option: c_int, ...) -> c_int;
 }
@@ -103,7 +104,7 @@ fn number(name: &str) -> Option<usize> {
 
 /// Processes of the launcher's job, and this one's number on its host; `None` if there is no launcher.
 fn launcher() -> Option<(usize, usize)> {
-    let pes = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"].into_iter().find_map(number)?;
+    let pes = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"].into_iter().find_map(number)?;
     let local = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"].into_iter().find_map(number);
     Some((pes, local.unwrap_or(0)))
 }
@@ -118,15 +119,11 @@ where
     S: StreamTag,
     F: Fn(&ShmemContext<S>) -> Result<R, Error>,
 {
-    static STARTED: AtomicBool = AtomicBool::new(false);
     let gpus = CudaDevice::count()?;
     if gpus == 0 {
         return Err(refused("the engine `nvshmem` needs a GPU, and the driver knows none"));
     }
     let api = api()?;
-    if STARTED.swap(true, Ordering::AcqRel) {
-        return Err(refused("a process is in one job of the engine `nvshmem` in its life"));
-    }
     let wrong = |there: usize| refused(&format!("the program asks for {pes} PEs, and it was started as {there}"));
     let (place, on_host) = if is_started() {
         let (Some(rank), Some(there), Some(id)) = (number(RANK), number(PES), unique_id_of_environment()) else {
@@ -137,6 +134,7 @@ where
         if there != pes || rank >= pes {
             return Err(wrong(there));
         }
+        is_first()?;
         // SAFETY: the call takes numbers. The process that started this one is what ends the job.
         unsafe { prctl(1, 9) };
         (Place::Ours(rank, id), rank)
@@ -144,8 +142,10 @@ where
         if there != pes {
             return Err(wrong(there));
         }
+        is_first()?;
         (Place::Launcher, on_host)
     } else {
+        is_first()?;
         let id = start_others(api, pes)?;
         (Place::Ours(0, id), 0)
     };
@@ -166,6 +166,8 @@ where
     };
     let me = engine.me();
     RUNNING.store(true, Ordering::Release);
+    // Handlers run in reverse order: this one before NVSHMEM's, which would wait for the others for ever.
+    atexit(at_exit);
     watch_others();
     let (result, engine) = run_pe(ctx, Engine::Gpu(Box::new(engine)), Announce::Gpu(me), f);
     // An error has ended the process (`run_pe`). What is left is what all PEs do at the end.
@@ -178,6 +180,31 @@ where
         let _ = child.wait();
     }
     result.map(|value| vec![value])
+}
+
+/// A process is in one job on GPUs in its life: those that it started go on behind it, and would not come to another one.
+fn is_first() -> Result<(), Error> {
+    static STARTED: AtomicBool = AtomicBool::new(false);
+    if STARTED.swap(true, Ordering::AcqRel) {
+        return Err(refused("a process is in one job of the engine `nvshmem` in its life"));
+    }
+    Ok(())
+}
+
+/// The process ends in the middle of its job: so do the others.
+extern "C" fn at_exit() {
+    if RUNNING.load(Ordering::Acquire) {
+        let me = API.get().map_or(0, |api| {
+            // SAFETY: the library is started.
+            unsafe { (api.my_pe)() as usize }
+        });
+        fail(
+            me,
+            &Error::PeFailed(
+                PeFailure { pe: me, message: "its process exits in the middle of the job".to_owned() }.into(),
+            ),
+        );
+    }
 }
 
 fn fail_with(me: usize, error: &Error) -> ! {
@@ -258,7 +285,7 @@ fn watch_others() {
         }
         if let Some((pe, status)) = failed {
             let message = format!("its process ended with {status}");
-            fail(0, &Error::PeFailed(crate::error::PeFailure { pe, message }.into()));
+            fail(0, &Error::PeFailed(PeFailure { pe, message }.into()));
         }
     };
     // Without the thread a failure shows where this process waits for that PE.

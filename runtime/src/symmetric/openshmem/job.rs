@@ -39,7 +39,8 @@ where
     let ctx = DeviceContext::tagged(tag, device)?;
 
     let (raw, me, pes) = process::start()?;
-    let mut engine = OpenShmem { raw, me, pes, near: Box::default(), spins, limit, last: OnceLock::new() };
+    let mut engine =
+        OpenShmem { raw, me, pes, near: Box::default(), quick: false, spins, limit, last: OnceLock::new() };
     let shared = |bytes: usize| {
         let (base, _) = engine.allocate(bytes)?;
         // SAFETY: it is this PE's own memory of that size, and the others do not use theirs before the barrier below.
@@ -54,6 +55,7 @@ where
     let here: NonNull<u8> = board.base;
     // SAFETY: the address is symmetric, the PEs exist; the engine runs, and all PEs come here.
     engine.near = (0..pes).map(|pe| !unsafe { (raw.ptr)(here.as_ptr().cast(), pe as i32) }.is_null()).collect();
+    engine.quick = engine.near.iter().all(|near| *near);
     // SAFETY: as above.
     unsafe { (raw.barrier_all)() };
 

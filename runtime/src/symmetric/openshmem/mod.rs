@@ -33,13 +33,15 @@ const NAP: Duration = Duration::from_micros(100);
 /// How long a PE that has returned an error waits for the others to do the same.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// This process's PE. The engine is initialized with threads that call one at a time, at least: those of the stream's
-/// worker, and of the launching thread before and after.
+/// This process's PE. The engine is initialized for threads that call one at a time, at least: the stream's worker, and the
+/// launching thread before it, after it, and while it has nothing to do.
 struct OpenShmem {
     raw: &'static Raw,
     me: usize,
     pes: usize,
     near: Box<[bool]>,
+    /// All PEs are near.
+    quick: bool,
     spins: u32,
     limit: Duration,
     /// Waits end with an error after this.
@@ -118,6 +120,10 @@ impl Transport for OpenShmem {
     }
     fn is_near(&self, pe: usize) -> bool {
         self.near[pe]
+    }
+
+    fn is_quick(&self) -> bool {
+        self.quick
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -222,7 +228,7 @@ impl Transport for OpenShmem {
             }
             if waited > self.limit && !reported {
                 reported = true;
-                eprintln!("{}", waited_line(self.me, self.limit, &card.describe(), missing));
+                process::say(&waited_line(self.me, self.limit, &card.describe(), missing));
             }
             if waited < PATIENCE {
                 thread::yield_now();

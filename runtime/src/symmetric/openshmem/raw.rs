@@ -7,8 +7,6 @@ use libloading::os::unix::Library;
 
 /// `SHMEM_THREAD_SERIALIZED`: several threads call, one at a time.
 pub(super) const THREAD_SERIALIZED: c_int = 2;
-/// `SHMEM_THREAD_MULTIPLE`.
-pub(super) const THREAD_MULTIPLE: c_int = 3;
 /// `SHMEM_CMP_EQ`.
 pub(super) const CMP_EQ: c_int = 0;
 

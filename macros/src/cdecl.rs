@@ -62,10 +62,10 @@ impl Declaration<'_> {
         let checks = {
             let fields = self.fields.iter().enumerate().filter(|_| !self.transparent).map(|(at, field)| {
                 let CField { member, .. } = field;
-                let offset = match &self.layouts {
-                    Some(layouts) => quote!(#layouts[#at].offset),
-                    None => quote!(::core::mem::offset_of!(#layout, #member)),
-                };
+                let offset = self.layouts.as_ref().map_or_else(
+                    || quote!(::core::mem::offset_of!(#layout, #member)),
+                    |layouts| quote!(#layouts[#at].offset),
+                );
                 let c_name = c_name(&field.name);
                 let start = ", ".to_owned() + &c_name + ") == ";
                 let end = format!(", \"offset of {c_name}\");\n");

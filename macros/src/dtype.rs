@@ -244,12 +244,13 @@ fn print(it: &Struct<'_>) -> TokenStream {
         let span = ty.span().resolved_at(Span::call_site());
         let name = if it.named { field.name() } else { String::new() };
         quote_spanned! {span=>
-            <#ty as #p::DType>::print(&{ self.#member }, __print.field(#name)?)?;
+            let __printed = <#ty as #p::DType>::print(&{ self.#member }, __print.field(#name));
+            __print.printed(__printed);
         }
     });
     let close = if it.named { " }" } else { ")" };
     quote! {
-        let mut __print = #p::PrintStruct::new(__f, #name)?;
+        let mut __print = #p::PrintStruct::new(__f, #name);
         #(#fields)*
         __print.end(#close)
     }

@@ -124,7 +124,7 @@ const fn len(parts: &[Part]) -> usize {
     let mut sum = 0;
     let mut at = 0;
     while at < parts.len() {
-        sum += parts[at].len();
+        sum += if let Part::Str(text) = parts[at] { text.len() } else { parts[at].len() };
         at += 1;
     }
     sum
@@ -137,18 +137,19 @@ const fn render<const N: usize>(parts: &[Part], len: usize) -> [u8; N] {
         let start = (&raw mut bytes).cast::<u8>();
         let (mut at, mut written) = (0, 0);
         while at < parts.len() {
-            let part = parts[at];
-            let len = part.len();
-            assert!(len <= N - written, "the parts are longer than they said");
-            // Most parts are whole strings, and to the compiler, which runs this for each type, a copy is cheaper than a slice.
-            if let Part::Str(text) = part {
+            // Most parts are whole strings. The compiler runs this for each type, and each call less counts.
+            if let Part::Str(text) = parts[at] {
+                assert!(text.len() <= N - written, "the parts are longer than they said");
                 // SAFETY: there is room (see above), and nothing else is borrowed from `bytes`.
-                unsafe { start.add(written).copy_from_nonoverlapping(text.as_ptr(), len) };
+                unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), start.add(written), text.len()) };
+                written += text.len();
             } else {
+                let len = parts[at].len();
+                assert!(len <= N - written, "the parts are longer than they said");
                 // SAFETY: as above.
-                part.write(unsafe { slice::from_raw_parts_mut(start.add(written), len) });
+                parts[at].write(unsafe { slice::from_raw_parts_mut(start.add(written), len) });
+                written += len;
             }
-            written += len;
             at += 1;
         }
     }
@@ -331,37 +332,46 @@ const fn check_align(name: &'static str, align: usize) {
     }
 }
 
-/// Writes `Name { a: 1, b: 2.0 }`, or `Name(1, 2.0)` where the names of the fields are empty.
+/// Writes `Name { a: 1, b: 2.0 }`, or `Name(1, 2.0)` where the names of the fields are empty. Keeps the first error until the
+/// end: a `?` behind each field of each type is work for the compiler.
 #[doc(hidden)]
 #[allow(missing_debug_implementations)]
 pub struct PrintStruct<'a, 'f> {
     f: &'a mut fmt::Formatter<'f>,
     first: bool,
+    result: fmt::Result,
 }
 
 impl<'a, 'f> PrintStruct<'a, 'f> {
     /// Begins with the name of the struct.
-    pub fn new(f: &'a mut fmt::Formatter<'f>, name: &str) -> Result<Self, fmt::Error> {
-        f.write_str(name)?;
-        Ok(PrintStruct { f, first: true })
+    pub fn new(f: &'a mut fmt::Formatter<'f>, name: &str) -> Self {
+        let result = f.write_str(name);
+        PrintStruct { f, first: true, result }
     }
 
     /// Begins a field; `name` is empty in a tuple struct.
-    pub fn field(&mut self, name: &str) -> Result<&mut fmt::Formatter<'f>, fmt::Error> {
-        self.f.write_str(match (self.first, name.is_empty()) {
+    pub fn field(&mut self, name: &str) -> &mut fmt::Formatter<'f> {
+        let before = match (self.first, name.is_empty()) {
             (true, true) => "(",
             (true, false) => " { ",
             (false, _) => ", ",
-        })?;
+        };
         self.first = false;
-        if !name.is_empty() {
-            write!(self.f, "{name}: ")?;
-        }
-        Ok(self.f)
+        let colon = if name.is_empty() { "" } else { ": " };
+        let begun = write!(self.f, "{before}{name}{colon}");
+        self.printed(begun);
+        self.f
+    }
+
+    /// What became of the field.
+    pub fn printed(&mut self, result: fmt::Result) {
+        self.result = self.result.and(result);
     }
 
     /// Ends with `" }"` or `")"`.
-    pub fn end(self, close: &str) -> fmt::Result {
-        self.f.write_str(close)
+    pub fn end(mut self, close: &str) -> fmt::Result {
+        let ended = self.f.write_str(close);
+        self.printed(ended);
+        self.result
     }
 }

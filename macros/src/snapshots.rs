@@ -6,19 +6,25 @@ use std::{env, fs};
 use proc_macro2::TokenStream;
 use syn::DeriveInput;
 
+fn messages(faults: syn::Error) -> String {
+    let lines: Vec<_> = faults.into_iter().map(|fault| format!("error: {fault}")).collect();
+    lines.join("\n") + "\n"
+}
+
 fn compare(name: &str, expand: fn(&DeriveInput) -> syn::Result<TokenStream>, input: &str) {
     let input: DeriveInput = syn::parse_str(input).unwrap();
-    let text = match expand(&input) {
-        Ok(tokens) => prettyplease::unparse(&syn::parse2(tokens).unwrap()),
-        Err(faults) => {
-            let lines: Vec<_> = faults.into_iter().map(|fault| format!("error: {fault}")).collect();
-            lines.join("\n") + "\n"
-        }
-    };
+    compare_text(name, &expand(&input).map_or_else(messages, pretty));
+}
+
+fn pretty(tokens: TokenStream) -> String {
+    prettyplease::unparse(&syn::parse2(tokens).unwrap())
+}
+
+fn compare_text(name: &str, text: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots").join(format!("{name}.txt"));
     if env::var_os("ESCROW_BLESS").is_some() {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(&file, &text).unwrap();
+        fs::write(&file, text).unwrap();
     }
     let expected = fs::read_to_string(&file).unwrap_or_default();
     assert!(text == expected, "the expansion of `{name}` is not that of {}; it is\n{text}", file.display());
@@ -84,8 +90,49 @@ fn all_faults_at_once() {
     );
 }
 
+/// What is no struct with fields, in both derives: a message for each, and no two the same.
 #[test]
-fn enums_and_unions() {
-    compare("enum", crate::dtype::expand, "#[repr(u8)] enum Kind { A, B }");
-    compare("union", crate::passable::expand, "union Bits { a: u32, b: f32 }");
+fn what_cannot_be_derived() {
+    let mut all = String::new();
+    for (derive, expand) in [
+        ("DType", crate::dtype::expand as fn(&DeriveInput) -> syn::Result<TokenStream>),
+        ("DevicePassable", crate::passable::expand),
+    ] {
+        let mut seen = Vec::new();
+        for input in [
+            "#[repr(u8)] enum Kind { A, B }",
+            "enum Never {}",
+            "#[repr(C)] union Bits { a: u32, b: f32 }",
+            "#[repr(C)] struct Unit;",
+            "#[repr(C)] struct Tuple();",
+            "#[repr(C)] struct Braces {}",
+            "#[repr(C)] struct Borrowed<'a>(&'a f32);",
+            "#[repr(C)] struct Pointer(*const f32);",
+        ] {
+            let found = expand(&syn::parse_str(input).unwrap()).map_or_else(messages, |_| "expands\n".to_owned());
+            all += &format!("{derive}: {input}\n{found}\n");
+            seen.push(found.replace(input.split_whitespace().nth(2).unwrap_or_default(), ""));
+        }
+        let (kinds, lacks) = (&seen[..3], &seen[3..6]);
+        assert!(kinds.iter().chain(lacks).all(|it| it.starts_with("error: ")), "{derive}: {seen:#?}");
+        assert!(!lacks.contains(&kinds[0]) && kinds[0] != kinds[2], "{derive}");
+    }
+    compare_text("what_cannot_be_derived", &all);
+}
+
+#[test]
+fn kernels() {
+    let args = "pub struct Set, crate = ::gpu::escrow";
+    let block = "unsafe extern \"kernel\" {
+        /// `y += a * x`
+        #[cpu(body::saxpy)]
+        #[launch(cover(y))]
+        #[requires(x.len() == y.len())]
+        safe fn saxpy(#[len_of(y)] n: u32, a: f32, x: &[f32], y: &mut [f32]);
+        #[cpu(sum)]
+        #[launch(grid(1), block(1))]
+        safe fn sum<S>(p: Params<'_, S>, #[out(all)] total: &mut [f32]);
+        unsafe fn r#raw(data: TrustedPtr<f32>);
+    }";
+    compare_text("kernels", &pretty(crate::kernels::expand(args.parse().unwrap(), block.parse().unwrap())));
 }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use syn::spanned::Spanned;
-use syn::{Member, Type};
+use syn::{Data, Fields, Member, Type};
 
 use crate::ast::Struct;
 use crate::generics::{Params, leaf};
@@ -32,13 +32,22 @@ impl Faults {
     }
 }
 
+fn without_fields(it: &Struct<'_>) -> String {
+    let name = it.name();
+    match &it.input.data {
+        Data::Struct(data) if matches!(data.fields, Fields::Unit) => format!("`{name}` is a unit struct"),
+        _ if it.named => format!("`{name}` has no fields"),
+        _ => format!("`{name}` is a tuple struct without fields"),
+    }
+}
+
 /// What `#[derive(DType)]` asks for.
 pub(crate) fn element(it: &Struct<'_>, params: &Params<'_>, faults: &mut Faults) {
     let name = it.name();
     if it.fields.is_empty() {
         faults.push(
             it.span(),
-            format!("`{name}` has no fields, so a buffer of it would hold nothing: give it a field that is an element"),
+            format!("{}, so a buffer of it would hold nothing: give it a field that is an element", without_fields(it)),
         );
     }
     let repr = &it.repr;
@@ -126,7 +135,7 @@ pub(crate) fn passable(it: &Struct<'_>, faults: &mut Faults) {
         );
     }
     if it.fields.is_empty() {
-        faults.push(it.span(), format!("`{name}` has no fields, so there is nothing to pass to a kernel"));
+        faults.push(it.span(), format!("{}, so there is nothing to pass to a kernel", without_fields(it)));
     } else if it.fields.iter().all(|field| field.device.skip.is_some()) {
         faults.push(it.span(), format!("every field of `{name}` is skipped, so there is nothing to pass to a kernel"));
     }

@@ -35,6 +35,13 @@ mod host_memory {
 /// assert_eq!(bytes(&flight), 6);
 /// # Ok(()) }
 /// ```
+///
+/// Memory that is not pinned is never in flight:
+///
+/// ```compile_fail,E0277
+/// # use escrow::InFlight;
+/// fn wait(flight: InFlight<Vec<f32>>) {} // lend it in a `scope`, or copy it to a `HostBuffer`
+/// ```
 pub trait HostMemory: host_memory::Sealed + Send + 'static {
     /// The tag of the stream that uses it.
     type Tag: StreamTag;

@@ -51,7 +51,7 @@ mod seal {
     message = "`{Self}` cannot be handed off by stream `{S}`",
     label = "not of stream `{S}`",
     note = "`ctx.handoff(values, &to)` takes device buffers and `InFlight` host buffers of `ctx`'s own stream, also in tuples, arrays, `Vec`s and `Option`s",
-    note = "a `HostBuffer` that is not in flight needs no handoff: it joins any stream"
+    note = "a `HostBuffer` that is not in flight needs no handoff: it joins any stream. Lent memory stays on its scope's"
 )]
 pub trait Handoff<S: StreamTag>: seal::Sealed<S> + Sized {
     /// The same values under another tag.

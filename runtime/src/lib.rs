@@ -42,6 +42,7 @@ mod kernel;
 mod landing;
 mod op;
 mod operand;
+mod owner;
 mod parking;
 mod peer;
 mod pieces;
@@ -105,6 +106,7 @@ pub use kernel::{
     KernelSpanMut, Launch, Share, SpanLen, kernels,
 };
 pub use operand::{AnyStream, CopyDst, CopySrc, SameElem, SameStream};
+pub use owner::ManyOwners;
 pub use pointer::{DevicePtr, HostPtr, TrustedPtr};
 pub use scope::{HostSpan, HostSpanMut, RegisteredSpan, Scope};
 pub use shared_device::SharedDeviceBuffer;

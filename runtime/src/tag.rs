@@ -52,6 +52,16 @@ pub trait StreamTag: Copy + Send + Sync + 'static {
 /// here.enqueue_copy_from(&there)?;
 /// # Ok(()) }
 /// ```
+///
+/// It is a tag like others: a stream without a name is not one with a name.
+///
+/// ```compile_fail,E0308
+/// # use escrow::{Device, DeviceContext};
+/// escrow::streams! { Upload }
+/// # fn main() -> Result<(), escrow::Error> {
+/// let up: DeviceContext<Upload> = DeviceContext::new(Device::cpu())?; // `tagged(Upload, Device::cpu())`
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dyn;
 

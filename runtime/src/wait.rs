@@ -48,7 +48,7 @@ mod flight {
     message = "a wait on stream `{S}` does not give back `{Self}`",
     label = "not in flight on stream `{S}`",
     note = "wait on the stream that uses it (`it.synchronize()?` always finds the right one), or `handoff` it to `{S}` first",
-    note = "a `HostBuffer` that is not in flight is yours already, and device buffers need no wait"
+    note = "a `HostBuffer` that is not in flight is yours already, device buffers need no wait, and for lent memory the scope waits"
 )]
 pub trait Flight<S: StreamTag>: flight::Sealed<S> + Sized {
     /// The same values, the host's again.

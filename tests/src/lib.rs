@@ -12,6 +12,7 @@ use escrow::{DeviceContext, Error, StreamTag};
 #[cfg(feature = "cuda")]
 pub mod fake;
 mod kernels;
+pub mod mutations;
 pub mod shmem_programs;
 
 pub use kernels::{enqueue_mix, mixed};

@@ -203,6 +203,29 @@ fn bad_input_is_refused_and_nothing_is_lost() {
     }
 }
 
+/// Reads and writes beyond the end, of buffers, of slices of them and of nothing at all.
+#[test]
+fn indices_out_of_range_panic() {
+    type Access = fn(&mut HostBuffer<u32>, usize) -> u32;
+    let accesses: [Access; 4] = [
+        |host, at| host[at],
+        |host, at| host.as_span()[at],
+        |host, at| std::mem::replace(&mut host[at], 7),
+        |host, at| std::mem::replace(&mut host.as_span_mut()[at], 7),
+    ];
+    let ctx = DeviceContext::new(Device::cpu()).unwrap();
+    for len in [0, 8] {
+        for at in [len, len + 1, usize::MAX] {
+            for access in accesses {
+                let mut host = ctx.create_host_buffer::<u32>(len).unwrap();
+                let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| access(&mut host, at)));
+                assert!(panicked.is_err(), "{at} of {len}");
+                assert!(host.iter().all(|x| *x == 0));
+            }
+        }
+    }
+}
+
 #[test]
 fn pieces_of_two_blocks_do_not_join() {
     for ctx in contexts() {

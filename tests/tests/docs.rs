@@ -168,6 +168,67 @@ fn every_public_item_has_an_example() {
     );
 }
 
+/// Types that no rule is about: records of what happened, names, and values with a meaning and no owner.
+const WITHOUT_RULES: [&str; 11] = [
+    "AnyStream",
+    "Device",
+    "Dim",
+    "F8E4M3",
+    "F8E5M2",
+    "Failure",
+    "Memory",
+    "MemoryInfo",
+    "Operation",
+    "Requirement",
+    "Setting",
+];
+
+/// Exported types and traits, and those whose own page shows a program that does not compile.
+fn rules(text: &str, exported: &BTreeSet<String>, types: &mut BTreeSet<String>, shown: &mut BTreeSet<String>) {
+    let (mut docs, mut in_attribute, mut in_call) = (Vec::new(), false, false);
+    for line in text.lines() {
+        let outermost = !line.starts_with(' ');
+        let line = line.trim();
+        if in_attribute {
+            in_attribute = line != ")]";
+        } else if let Some(doc) = line.strip_prefix("///") {
+            docs.push(doc.trim_start());
+        } else if line.starts_with("#[") {
+            in_attribute = !line.contains(']');
+        } else {
+            let kinds = ["pub struct ", "pub enum ", "pub trait ", "pub unsafe trait "];
+            let kind = kinds.iter().find(|kind| line.starts_with(**kind));
+            let named = kind.map(|kind| name(&line[kind.len()..]));
+            // In a call of a macro, what has documentation and is exported is a type.
+            let named = named.or((in_call && !docs.is_empty()).then(|| name(line)));
+            if let Some(named) = named.filter(|named| exported.contains(*named)) {
+                types.insert(named.to_owned());
+                if fences(&docs).iter().any(|fence| fence.starts_with("compile_fail,E0")) {
+                    shown.insert(named.to_owned());
+                }
+            }
+            if outermost {
+                in_call = line.ends_with("! {") && !line.starts_with("macro_rules!");
+            }
+            docs.clear();
+        }
+    }
+}
+
+#[test]
+fn every_type_shows_its_rules() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/src");
+    let exported = exported(&fs::read_to_string(root.join("lib.rs")).unwrap());
+    let (mut files, mut types, mut shown) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    sources(&root, &mut files);
+    for file in files {
+        rules(&fs::read_to_string(&file).unwrap(), &exported, &mut types, &mut shown);
+    }
+    assert!(types.len() > 60, "only {} types found: this test does not see the sources as they are", types.len());
+    let without: Vec<_> = types.difference(&shown).map(String::as_str).collect();
+    assert_eq!(without, WITHOUT_RULES, "types without a `compile_fail` example on their page");
+}
+
 #[test]
 fn offenders_are_found() {
     let source = "\

@@ -3,17 +3,20 @@
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::rc::Rc;
+use std::sync::MutexGuard;
 
 use escrow::shmem::{Add, Cmp, Max, Node, Set, Sum, World};
 use escrow::{
     AnyStream, Atomics, Bool8, Device, DeviceBuffer, DeviceContext, DevicePtr, DeviceSpan, DeviceSpanMut, Dim, Dyn,
     Error, Exposed, ExposedSpan, F8E4M3, F8E5M2, Failure, Fault, HostBuffer, HostPtr, HostSpan, HostSpanMut, InFlight,
-    KernelSpan, KernelSpanMut, Launch, Operation, Pe, PodElement, Recorded, Requirement, Scope, Share,
+    KernelSpan, KernelSpanMut, Launch, Operation, Pe, PodElement, Recorded, RegisteredSpan, Requirement, Scope, Share,
     SharedDeviceBuffer, SharedHostBuffer, ShmemBuffer, ShmemContext, Signal, Team, TrustedPtr,
 };
 use static_assertions::{assert_impl_all, assert_not_impl_any, const_assert};
 
 escrow::streams! { Named }
+
+type Guard = MutexGuard<'static, f32>;
 
 #[escrow::kernels(struct Kernels)]
 unsafe extern "kernel" {
@@ -76,6 +79,21 @@ assert_not_impl_any!(Share<'static>: Send, Sync, Clone);
 assert_impl_all!(Launch: Send, Sync);
 assert_impl_all!(Dim: Send, Sync, Copy);
 assert_impl_all!(Kernels: Send, Sync);
+
+// Memory goes where its elements may go, and is seen by those who may see them. `Cell` is sent and not shared, a guard is
+// shared and not sent.
+assert_not_impl_any!(DeviceBuffer<Guard>: Send);
+assert_not_impl_any!(DeviceBuffer<Cell<f32>>: Sync);
+assert_not_impl_any!(HostBuffer<Guard>: Send);
+assert_not_impl_any!(HostBuffer<Cell<f32>>: Sync);
+assert_not_impl_any!(SharedDeviceBuffer<Cell<f32>>: Sync);
+assert_not_impl_any!(SharedHostBuffer<Cell<f32>>: Sync);
+assert_not_impl_any!(DeviceSpan<'static, Cell<f32>>: Send, Sync);
+assert_not_impl_any!(DeviceSpanMut<'static, Guard>: Send);
+assert_not_impl_any!(DeviceSpanMut<'static, Cell<f32>>: Sync);
+assert_not_impl_any!(HostSpanMut<'static, Guard>: Send);
+assert_not_impl_any!(RegisteredSpan<'static, Guard>: Send);
+assert_not_impl_any!(KernelSpan<'static, Cell<f32>>: Sync);
 
 // `Fault` is as its value is.
 assert_impl_all!(Fault<DeviceBuffer<f32>>: Send, Sync, std::error::Error);

@@ -1,6 +1,6 @@
 // Rule: memory in flight has one owner.
 // Instead: wait for it, then share it with `into_shared`.
-//~ E0599
+//~ E0277
 //~ right: pass/flight.rs
 use escrow::{HostBuffer, InFlight};
 

@@ -9,6 +9,8 @@ struct First;
 
 impl Reduction<f32> for First { //~ E0277
     const NUMBER: u64 = 1;
+    const NAME: &'static str = "first";
+    const ELEM: &'static str = "float";
     fn apply(a: f32, _: f32) -> f32 {
         a
     }

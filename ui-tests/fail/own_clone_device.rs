@@ -1,6 +1,6 @@
 // Rule: mutable device memory has one owner.
 // Instead: share it read-only with `into_shared`, or copy it with `enqueue_create_buffer_from(&dev)`.
-//~ E0599
+//~ E0277
 //~ right: pass/ownership.rs
 use escrow::DeviceBuffer;
 

@@ -1,6 +1,6 @@
 // Rule: mutable memory has one owner.
 // Instead: share it read-only with `into_shared`, or copy it into a buffer of its own.
-//~ E0599
+//~ E0277
 //~ right: pass/ownership.rs
 use escrow::HostBuffer;
 

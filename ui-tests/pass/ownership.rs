@@ -21,6 +21,22 @@ fn main() -> Result<(), Error> {
     // SAFETY: the pointer is taken back once, on the stream that all work on the memory is on.
     let dev = unsafe { DeviceBuffer::from_ptr(&up, same, 8) }?;
 
+    // A host buffer that goes through a pointer is read when it is back; a slice of known length needs no pointer.
+    let host = up.create_host_buffer_from(&[1.0f32; 8])?;
+    let ptr = host.take_ptr()?;
+    // SAFETY: as above.
+    let host = unsafe { HostBuffer::from_ptr(&up, ptr, 8) }?;
+    assert_eq!(host[7], 1.0);
+    let mut values = [0.0f32; 8];
+    dev.copy_to_slice(&mut values)?;
+    assert_eq!(values, *host);
+
+    // A clone of a context is the same stream, and a second owner of memory is a shared one.
+    let same = up.clone();
+    let (one, other) = (host.into_shared(), same);
+    assert_eq!(one.clone()[0], one[0]);
+    other.synchronize(())?;
+
     // A handoff: from here on the buffer is `Compute`'s.
     let mut dev = up.handoff(dev, &compute)?;
     dev.enqueue_fill(2.0)?;
@@ -37,6 +53,10 @@ fn main() -> Result<(), Error> {
     // A copy of device memory is a buffer of its own.
     let clone = compute.enqueue_create_buffer_from(&dev)?;
     assert_eq!(clone.to_vec()?, dev.to_vec()?);
+    let host = up.create_host_buffer_from(&[1.0f32; 8])?;
+    let mut copy = up.create_host_buffer_from(&host)?;
+    copy[0] = 2.0;
+    assert_eq!(host[0], 1.0);
 
     // Buffers in fields: lent to another stream, or replaced.
     let mut model = Model { weights: up.enqueue_create_buffer_zeroed(4)? };

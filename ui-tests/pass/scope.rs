@@ -16,6 +16,14 @@ fn main() -> Result<(), Error> {
     })?;
     assert_eq!(out, [1.0; 8]); // when the scope is over
 
+    // What is made for one copy gets a name before the scope.
+    let ones = vec![1.0; dev.len()];
+    ctx.scope(|s| Ok(dev.enqueue_copy_from(s.lend(&ones))?))?;
+
+    // Registered memory, which the device itself writes: read when the scope is over.
+    ctx.scope(|s| Ok(dev.enqueue_copy_to(&mut s.register(&mut out)?)?))?;
+    assert_eq!(out, [1.0; 8]);
+
     // Parts of one slice, each lent once.
     let (low, high) = out.split_at_mut(4);
     let (span_low, span_high) = dev.as_span().split_at(4)?;

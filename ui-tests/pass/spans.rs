@@ -19,6 +19,11 @@ fn main() -> Result<(), Error> {
     let head = dev.as_span().slice(..4)?;
     assert_eq!(head.to_vec()?, [1.0; 4]);
 
+    // Another buffer under the same name, once no span needs the first; and a span of a buffer that has a name.
+    dev = up.enqueue_create_buffer_zeroed(8)?;
+    let zeros = dev.as_span();
+    assert_eq!(zeros.len(), 8);
+
     // Halves of one buffer: one written from the other.
     let (mut low, high) = dev.as_span_mut().split_at(4)?;
     low.enqueue_fill(2.0)?;
@@ -45,6 +50,7 @@ fn main() -> Result<(), Error> {
     host.view_mut::<u32>()?[0] = 1.0f32.to_bits();
     host[1] = 2.0;
     let first = host.as_span()[0];
+    host.as_span_mut()[1] = 2.0;
     let (dev, host) = up.enqueue_create_buffer_from(host)?;
     assert_eq!((first, dev.to_vec()?, up.synchronize(host)?[1]), (1.0, vec![1.0, 2.0], 2.0));
     Ok(())

@@ -61,6 +61,14 @@ fn main() -> Result<(), Mine> {
     let lines = ctx.create_host_buffer_from(&[PodElement(Line([7; 32]))])?;
     assert_eq!(lines[0].0.0[31], 7);
 
+    // Lengths and indices are `usize`, and a value fits its element.
+    let n = usize::try_from(-4 + 8).expect("it is not negative");
+    let mut bytes = zeros::<u8>(&ctx, n)?;
+    bytes.enqueue_fill(300u16 as u8)?;
+    bytes.enqueue_fill(u8::MAX)?;
+    let bytes = bytes.to_vec()?;
+    assert_eq!(bytes[bytes.len() - 1], 255);
+
     // Converted by the host; seen as another type without a conversion.
     let halves: Vec<f32> = [0.5f64, 1.5].iter().map(|x| *x as f32).collect();
     let mut dev = zeros::<f32>(&ctx, 2)?;

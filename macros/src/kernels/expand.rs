@@ -199,12 +199,13 @@ impl<'a> Method<'a> {
         let (lifetimes, params, bounds) = self.signature();
         let types = self.params().filter_map(|(param, ty)| {
             let ty = ty?;
+            // Not `Sized`, or the message about a slice of host memory would end in advice to relax the kernel's bounds.
             let bound = match param.kind {
-                Kind::Read(_) => quote!(DeviceRead),
-                Kind::Write(_) => quote!(DeviceWrite),
-                _ => quote!(KernelOut),
+                Kind::Read(_) => own!(?::core::marker::Sized + #k::DeviceRead),
+                Kind::Write(_) => own!(?::core::marker::Sized + #k::DeviceWrite),
+                _ => own!(#k::KernelOut),
             };
-            Some(at(param.ident.span(), own!(#ty: #k::#bound)))
+            Some(at(param.ident.span(), own!(#ty: #bound)))
         });
         let launch = self.takes_launch().then(|| own!(launch: impl ::core::convert::Into<#k::Launch>,));
         let (ok, err, statements) = self.block();

@@ -206,7 +206,7 @@ impl<'c, S: StreamTag> Call<'c, S> {
 
     /// An argument that the kernel reads.
     #[inline]
-    pub fn read<'a, T: DType, A: DeviceRead>(&mut self, argument: &'a A) -> Result<Arg<'a, T>, Error>
+    pub fn read<'a, T: DType, A: DeviceRead + ?Sized>(&mut self, argument: &'a A) -> Result<Arg<'a, T>, Error>
     where
         A::Elem: SameElem<T>,
         A::Tag: SameStream<S>,
@@ -217,7 +217,7 @@ impl<'c, S: StreamTag> Call<'c, S> {
 
     /// An argument that the kernel writes.
     #[inline]
-    pub fn write<'a, T: DType, A: DeviceWrite>(&mut self, argument: &'a mut A) -> Result<Arg<'a, T>, Error>
+    pub fn write<'a, T: DType, A: DeviceWrite + ?Sized>(&mut self, argument: &'a mut A) -> Result<Arg<'a, T>, Error>
     where
         A::Elem: SameElem<T>,
         A::Tag: SameStream<S>,

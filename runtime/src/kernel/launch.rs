@@ -61,6 +61,20 @@ impl From<[u32; 3]> for Dim {
 /// assert_eq!(Launch::new((8, 4), (16, 16)).shared(1024).shared, 1024);
 /// ```
 ///
+/// Where the declaration computes it, nobody gives another:
+///
+/// ```compile_fail,E0061
+/// # use escrow::{DeviceBuffer, DeviceContext, Error, Launch};
+/// #[escrow::kernels(struct Kernels)]
+/// unsafe extern "kernel" {
+///     #[launch(cover(data))]
+///     safe fn scale(factor: f32, data: &mut [f32]);
+/// }
+/// # fn user(kernels: &Kernels, ctx: &DeviceContext, dev: &mut DeviceBuffer<f32>) -> Result<(), Error> {
+/// kernels.scale(ctx, Launch::new(1, 8), 2.0, dev) // `kernels.scale(ctx, 2.0, dev)`
+/// # }
+/// ```
+///
 /// A grid with a zero in it launches nothing. A block with a zero is an error, and so is what CUDA does not admit: over
 /// 1024 threads in a block, over 2147483647, 65535 and 65535 blocks in x, y and z, over 8 blocks in a cluster, a cluster
 /// that does not divide the grid. All that is found before the driver sees the launch.

@@ -22,6 +22,16 @@ use crate::tag::StreamTag;
 /// assert!(Weights::C_DECL.contains("float _0;"));
 /// ```
 ///
+/// Host memory looks like nothing on a device:
+///
+/// ```compile_fail,E0277
+/// # use escrow::DevicePassable;
+/// #[derive(DevicePassable)]
+/// struct Table {
+///     values: Vec<f32>, // copy it to the device, and hold a `DeviceSpan`
+/// }
+/// ```
+///
 /// # Safety
 /// - `DeviceType` is, byte by byte, the parameter that a kernel declared with `C_NAME` and `C_DIMS` has; its alignment
 ///   is at most 16.

@@ -80,6 +80,16 @@ elems!(i32 as u32, u32 as u32, i64 as u64, u64 as u64);
 /// assert_eq!(sorted, [0, 1, 2, 3]);
 /// # Ok::<(), Error>(())
 /// ```
+///
+/// What a PE has for itself is not for them:
+///
+/// ```compile_fail,E0277
+/// # use escrow::shmem;
+/// # shmem::launch(1, |job| {
+/// let mine = job.create_buffer_zeroed::<u64>(1)?;
+/// job.atomics()?.fetch_add(1u64, &mine, 0, job.pe(0)?)?; // not exposed
+/// # Ok(()) });
+/// ```
 pub struct Atomics<'job, S: StreamTag = Dyn> {
     job: &'job ShmemContext<S>,
 }

@@ -201,6 +201,19 @@ impl<T, S: StreamTag> fmt::Debug for Exposed<ShmemBuffer<'_, T, S>> {
 /// assert_eq!(got, [[0, 1, 0, 2, 0, 3]; 2]);
 /// # Ok::<(), Error>(())
 /// ```
+///
+/// It ends before the barrier that makes the buffer local:
+///
+/// ```compile_fail,E0505
+/// # use escrow::shmem;
+/// # shmem::launch(1, |job| {
+/// let open = job.barrier_all(job.create_buffer_zeroed::<u8>(6)?)?;
+/// let part = open.as_span();
+/// let mine = job.barrier_all(open)?;
+/// job.p(1, &part, 0, job.next())?; // other PEs' memory is theirs again
+/// # drop(mine);
+/// # Ok(()) });
+/// ```
 pub struct ExposedSpan<'a, T, S: StreamTag = Dyn> {
     bound: Bound,
     window: Window<'a, T, S>,

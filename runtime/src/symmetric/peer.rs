@@ -53,6 +53,19 @@ use crate::tag::{Dyn, StreamTag};
 /// # }
 /// # Ok::<(), Error>(())
 /// ```
+///
+/// It is for kernels; the operations of the job take what is exposed itself:
+///
+/// ```compile_fail,E0277
+/// # use escrow::shmem;
+/// # shmem::launch(1, |job| {
+/// # let mine = job.create_buffer_zeroed::<f32>(4)?;
+/// let open = job.barrier_all(job.create_buffer_zeroed::<f32>(4)?)?;
+/// if let Some(there) = job.peer(&open, job.next())? {
+///     job.put(&mine, &there, job.next())?; // `&open`
+/// }
+/// # Ok(()) });
+/// ```
 pub struct PeerSpan<'a, T, S: StreamTag = Dyn> {
     window: Window<'a, T, S>,
 }
@@ -174,6 +187,13 @@ impl<T, S: StreamTag> fmt::Debug for PeerSpan<'_, T, S> {
 ///     }
 /// }
 /// # let _ = halve;
+/// ```
+///
+/// ```compile_fail,E0608
+/// # use escrow::KernelPeer;
+/// fn first(there: KernelPeer<'_, f32>) -> f32 {
+///     there[0] // there is no slice to index: `there.get(0)`
+/// }
 /// ```
 #[derive(Clone, Copy)]
 pub struct KernelPeer<'k, T> {

@@ -63,6 +63,13 @@ mod kind {
 /// # escrow::shmem::launch(1, |job| { make(job, Add)?; make(job, Set)?; Ok(()) })?;
 /// # Ok::<(), Error>(())
 /// ```
+///
+/// ```compile_fail,E0277
+/// # use escrow::shmem;
+/// # shmem::launch(1, |job| {
+/// let signal = job.create_signal(0u64)?; // its first value is 0, and its kind `Set` or `Add`
+/// # Ok(()) });
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a kind of signal",
     label = "not a kind of signal",

@@ -31,6 +31,13 @@ const OP: Operation = Operation::Collective;
 /// assert_eq!(sizes, [Some(2), None, Some(2)]);
 /// # Ok::<(), Error>(())
 /// ```
+///
+/// ```compile_fail,E0277
+/// # use escrow::shmem;
+/// # shmem::launch(1, |job| {
+/// let even = job.world().split_strided("even", 0, 2, 2)?; // declare it: `escrow::teams! { Even }`
+/// # Ok(()) });
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a team tag",
     label = "not a team tag",

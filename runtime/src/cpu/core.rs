@@ -413,7 +413,7 @@ pub(super) fn cores() -> usize {
 }
 
 /// Looks at `ready` for a short time; `false` if it never was.
-pub(crate) fn spin_until(mut ready: impl FnMut() -> bool) -> bool {
+pub(super) fn spin_until(mut ready: impl FnMut() -> bool) -> bool {
     /// Threads that spin now. More of them than cores would only keep those from working who could end the wait.
     static SPINNING: AtomicUsize = AtomicUsize::new(0);
 
@@ -424,20 +424,20 @@ pub(crate) fn spin_until(mut ready: impl FnMut() -> bool) -> bool {
     if cfg!(miri) || cores() == 1 {
         return false;
     }
-    if SPINNING.fetch_add(1, Ordering::Relaxed) < cores() {
-        let start = Instant::now();
-        while !found {
-            let waited = start.elapsed();
-            if waited >= LINGER {
-                break;
-            }
-            if waited >= SPIN {
-                thread::yield_now();
-            }
-            for _ in 0..16 {
-                spin_loop();
-                found = found || ready();
-            }
+    // Where there are more who look than cores, this one lets others run from the start.
+    let spin = if SPINNING.fetch_add(1, Ordering::Relaxed) < cores() { SPIN } else { Duration::ZERO };
+    let start = Instant::now();
+    while !found {
+        let waited = start.elapsed();
+        if waited >= LINGER {
+            break;
+        }
+        if waited >= spin {
+            thread::yield_now();
+        }
+        for _ in 0..16 {
+            spin_loop();
+            found = found || ready();
         }
     }
     SPINNING.fetch_sub(1, Ordering::Relaxed);

@@ -158,6 +158,46 @@ fn a_position_is_passed_in_the_consumers_stead() {
     });
 }
 
+/// `Core::run_here` beside the worker: what has been passed stays passed. Fails if the caller stores `done` instead of
+/// raising it, or raises it before `pass`: a second caller's `pass` may then come first, and `head` goes back.
+#[test]
+fn what_has_been_passed_stays_passed() {
+    struct Shared {
+        queue: Queue<Box<u32>, 2>,
+        done: AtomicU64,
+    }
+    fn here(shared: &Shared) {
+        if let Some(claim) = shared.queue.claim_behind(shared.done.load(Ordering::Acquire)) {
+            let number = claim.number();
+            // SAFETY: everything before it has been passed, by `done`.
+            unsafe { shared.queue.pass(claim) };
+            shared.done.fetch_max(number, Ordering::Release);
+        } else {
+            push(&shared.queue, 1);
+        }
+    }
+    explore(|| {
+        let shared = Arc::new(Shared { queue: Queue::new(), done: AtomicU64::new(0) });
+        let callers = [(); 2].map(|()| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || here(&shared))
+        });
+        // The worker, until everything has been passed.
+        while shared.done.load(Ordering::Acquire) < 2 {
+            // SAFETY: this is the one thread that takes items out.
+            if let Some(front) = unsafe { shared.queue.front() } {
+                let number = front.number();
+                drop(front);
+                assert!(shared.done.load(Ordering::Relaxed) < number);
+                shared.done.store(number, Ordering::Release);
+            }
+            thread::yield_now();
+        }
+        callers.map(|caller| caller.join().unwrap());
+        assert_eq!(shared.done.load(Ordering::Relaxed), 2);
+    });
+}
+
 /// Fails if a producer that finds the queue full keeps its place: let `claim` count the tail up first.
 #[test]
 fn two_producers_compete_for_the_room_in_a_full_queue() {

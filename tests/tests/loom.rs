@@ -158,43 +158,70 @@ fn a_position_is_passed_in_the_consumers_stead() {
     });
 }
 
-/// `Core::run_here` beside the worker: what has been passed stays passed. Fails if the caller stores `done` instead of
-/// raising it, or raises it before `pass`: a second caller's `pass` may then come first, and `head` goes back.
+/// A stream as far as `Core::run_here` goes. How far it is lies under a lock here: where no store of two comes before the
+/// other, loom lets a later load see either of them.
+struct Passing {
+    queue: Queue<Box<u32>, 2>,
+    done: sync::Mutex<u64>,
+}
+
+impl Passing {
+    fn new() -> Arc<Passing> {
+        Arc::new(Passing { queue: Queue::new(), done: sync::Mutex::new(0) })
+    }
+
+    fn done(&self) -> u64 {
+        *sync::lock(&self.done)
+    }
+
+    fn here(&self) -> bool {
+        let Some(claim) = self.queue.claim_behind(self.done()) else { return false };
+        let number = claim.number();
+        // SAFETY: everything before it has been passed, by `done`.
+        unsafe { self.queue.pass(claim) };
+        let mut done = sync::lock(&self.done);
+        *done = number.max(*done);
+        true
+    }
+}
+
+/// Fails if `here` stores `done` instead of raising it: the worker may have gone on from `pass` already.
 #[test]
-fn what_has_been_passed_stays_passed() {
-    struct Shared {
-        queue: Queue<Box<u32>, 2>,
-        done: AtomicU64,
-    }
-    fn here(shared: &Shared) {
-        if let Some(claim) = shared.queue.claim_behind(shared.done.load(Ordering::Acquire)) {
-            let number = claim.number();
-            // SAFETY: everything before it has been passed, by `done`.
-            unsafe { shared.queue.pass(claim) };
-            shared.done.fetch_max(number, Ordering::Release);
-        } else {
-            push(&shared.queue, 1);
-        }
-    }
+fn what_the_worker_has_passed_stays_passed() {
     explore(|| {
-        let shared = Arc::new(Shared { queue: Queue::new(), done: AtomicU64::new(0) });
-        let callers = [(); 2].map(|()| {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || here(&shared))
-        });
-        // The worker, until everything has been passed.
-        while shared.done.load(Ordering::Acquire) < 2 {
-            // SAFETY: this is the one thread that takes items out.
-            if let Some(front) = unsafe { shared.queue.front() } {
-                let number = front.number();
-                drop(front);
-                assert!(shared.done.load(Ordering::Relaxed) < number);
-                shared.done.store(number, Ordering::Release);
-            }
-            thread::yield_now();
-        }
-        callers.map(|caller| caller.join().unwrap());
-        assert_eq!(shared.done.load(Ordering::Relaxed), 2);
+        let stream = Passing::new();
+        let worker = {
+            let stream = Arc::clone(&stream);
+            thread::spawn(move || {
+                let (number, _) = pop(&stream.queue);
+                *sync::lock(&stream.done) = number;
+            })
+        };
+        let producer = {
+            let stream = Arc::clone(&stream);
+            thread::spawn(move || push(&stream.queue, 7))
+        };
+        stream.here();
+        worker.join().unwrap();
+        producer.join().unwrap();
+        assert_eq!(stream.done(), stream.queue.tail());
+    });
+}
+
+/// Fails if `here` raises `done` before `pass`: the next one's `pass` may then come first, and the head goes back.
+#[test]
+fn two_threads_pass_positions_one_behind_the_other() {
+    explore(|| {
+        let stream = Passing::new();
+        let other = {
+            let stream = Arc::clone(&stream);
+            thread::spawn(move || u64::from(stream.here()))
+        };
+        let passed = u64::from(stream.here()) + other.join().unwrap();
+        assert_eq!((stream.done(), stream.queue.tail()), (passed, passed));
+        push(&stream.queue, 7);
+        // SAFETY: this is the one thread that takes items out.
+        assert!(unsafe { stream.queue.front() }.is_some_and(|front| front.number() == passed + 1));
     });
 }
 

@@ -135,7 +135,8 @@ impl Gpu {
         words[..WORDS].copy_from_slice(&card.words());
         words[WORDS] = memory;
         words[WORDS + 1..].copy_from_slice(bits);
-        let told = self.exchange(stream, &words)?;
+        // A PE that cannot go on leaves the others in the exchange.
+        let told = self.exchange(stream, &words).inspect_err(|error| fail(self.me, error))?;
         for (pe, words) in told.chunks_exact(TOLD).enumerate() {
             let theirs = Card::from_words(words[..WORDS].try_into().expect("as many as a card has"));
             if theirs != *card {
@@ -168,14 +169,14 @@ impl Gpu {
         call: Together,
         bytes: usize,
     ) -> Result<Option<NonNull<Alloc>>, Error> {
-        let slot = self.heap.borrow().next_slot();
-        // The library ends the process where memory is missing; what is free now is a good guess.
-        let free = stream.device().memory_info()?.free;
-        let fits = u64::from(slot.is_some() && bytes <= free);
-        if self.free_dropped(stream, &call.card, fits)? == 0 {
+        // The library ends the process where memory is missing; what is free now is a good guess. Where it is not told, this
+        // PE goes on to the others all the same, who wait for it.
+        let fits = stream.device().memory_info().is_ok_and(|memory| bytes <= memory.free);
+        if self.free_dropped(stream, &call.card, u64::from(fits))? == 0 {
             return Ok(None);
         }
-        let slot = self.heap.borrow().next_slot().or(slot);
+        // Behind the frees, and then alike on all PEs.
+        let Some(slot) = self.heap.borrow().next_slot() else { return Ok(None) };
         // SAFETY: all PEs are in this call and ask for the same.
         let base = NonNull::new(unsafe { (self.api.malloc)(bytes) }.cast::<u8>());
         // Its place in the heap, which is not that of the board: the library finds a PE's copy by it.
@@ -188,7 +189,7 @@ impl Gpu {
             fail(self.me, &error);
             return Err(error);
         }
-        let (Some(base), Some(slot)) = (base, slot) else { return Ok(None) };
+        let Some(base) = base else { return Ok(None) };
         let alloc = Alloc { slot, base, bytes, bases: Box::default(), block: None };
         Ok(Some(self.heap.borrow_mut().insert(alloc)))
     }

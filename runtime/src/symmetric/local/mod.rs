@@ -1,5 +1,6 @@
 //! The engine `local`: PEs are threads of this process.
 
+use std::cell::Cell;
 use std::hint::spin_loop;
 use std::io::Write;
 use std::mem;
@@ -318,7 +319,15 @@ impl Transport for Local {
     ) -> Result<u64, Error> {
         // SAFETY: the caller's duty.
         let word = unsafe { wide(word.here()) };
-        let look = || ready(word.load(Ordering::Acquire)) || self.job.failed.load(Ordering::Acquire);
+        // What was seen counts: the word may have another value by the next look.
+        let seen = Cell::new(None);
+        let look = || {
+            let value = word.load(Ordering::Acquire);
+            if ready(value) {
+                seen.set(Some(value));
+            }
+            seen.get().is_some() || self.job.failed.load(Ordering::Acquire)
+        };
         // Under chaos the other side runs at calls of its own thread only: there is nothing to spin for.
         if !look() && (self.job.chaotic || !linger(look)) {
             // SAFETY: only the lifetime changes; the value is gone below before this returns.
@@ -330,8 +339,7 @@ impl Transport for Local {
             self.seat().gate.sleep(0, look);
             *lock(&self.seat().waiting) = None;
         }
-        let value = word.load(Ordering::Acquire);
-        if ready(value) { Ok(value) } else { Err(self.failure()) }
+        seen.get().ok_or_else(|| self.failure())
     }
 
     fn allocate(&self, bytes: usize) -> Option<(NonNull<u8>, Option<Box<Block>>)> {

@@ -1,9 +1,9 @@
 //! Declarations for CUDA C++, as parts of a text whose names and numbers are known when the user's crate compiles.
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
-use syn::Path;
+use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
+use syn::{Lit, LitStr, Path};
 
 /// A struct as C++ sees it.
 pub(crate) struct Declaration<'a> {
@@ -134,10 +134,16 @@ impl TypeTexts<'_> {
         let TypeTexts { krate, head, this, where_clause } = self;
         let kind = Ident::new(kind, Span::call_site());
         let p = quote!(#krate::__private);
+        let parts = joined(parts);
+        if let [one] = &parts[..]
+            && let Some(text) = literal(&one.clone().into_iter().collect::<Vec<_>>())
+        {
+            return (TokenStream::new(), text.to_token_stream());
+        }
         let item = quote! {
             #[automatically_derived]
             #head #p::Text<#p::kind::#kind> for #this #where_clause {
-                const PARTS: &'static [#p::Part] = &[#parts];
+                const PARTS: &'static [#p::Part] = &[#(#parts,)*];
             }
         };
         (item, quote!(<Self as #p::Text<#p::kind::#kind>>::STR))
@@ -155,6 +161,40 @@ impl TypeTexts<'_> {
                 pub const C_DECL: &'static ::core::primitive::str = #path;
             }
         }
+    }
+}
+
+/// The parts, with neighbours that are literals made one: each part is work for the compiler. They are not parsed, which
+/// would cost more than it saves.
+fn joined(parts: &TokenStream) -> Vec<TokenStream> {
+    let mut joined: Vec<Vec<TokenTree>> = Vec::new();
+    let mut part = Vec::new();
+    for token in parts.clone() {
+        if !matches!(&token, TokenTree::Punct(it) if it.as_char() == ',') {
+            part.push(token);
+        } else if let (Some(before), Some(text)) = (joined.last().and_then(|it| literal(it)), literal(&part)) {
+            let both = Literal::string(&(before.value() + &text.value()));
+            part.pop();
+            part.push(Group::new(Delimiter::Parenthesis, TokenTree::from(both).into()).into());
+            joined.pop();
+            joined.push(std::mem::take(&mut part));
+        } else {
+            joined.push(std::mem::take(&mut part));
+        }
+    }
+    joined.into_iter().map(TokenStream::from_iter).collect()
+}
+
+/// The text of `Part::Str("..")`.
+fn literal(part: &[TokenTree]) -> Option<LitStr> {
+    let [.., TokenTree::Ident(name), TokenTree::Group(arguments)] = part else { return None };
+    let mut arguments = arguments.stream().into_iter();
+    match (arguments.next()?, arguments.next()) {
+        (TokenTree::Literal(text), None) if name == "Str" => match Lit::new(text) {
+            Lit::Str(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

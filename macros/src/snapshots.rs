@@ -110,7 +110,7 @@ fn what_cannot_be_derived() {
             "#[repr(C)] struct Pointer(*const f32);",
         ] {
             let found = expand(&syn::parse_str(input).unwrap()).map_or_else(messages, |_| "expands\n".to_owned());
-            all += &format!("{derive}: {input}\n{found}\n");
+            all.extend([derive, ": ", input, "\n", &found, "\n"]);
             seen.push(found.replace(input.split_whitespace().nth(2).unwrap_or_default(), ""));
         }
         let (kinds, lacks) = (&seen[..3], &seen[3..6]);

@@ -1,5 +1,8 @@
 //! The list of mutations: what carries a rule, and which test notices when it is taken away.
 
+use std::path::Path;
+use std::process::Command;
+
 /// One of them.
 #[derive(Debug)]
 pub struct Mutation {
@@ -86,4 +89,29 @@ pub fn list() -> Vec<Mutation> {
         }
     }
     list
+}
+
+/// Builds the crate in `tree`, and returns the files of its library and of `bytemuck`'s; nothing if it does not compile.
+///
+/// # Panics
+/// If cargo does not run.
+#[must_use]
+pub fn libraries(tree: &Path, target: &Path) -> Option<[String; 2]> {
+    let built = Command::new("cargo")
+        .args(["build", "-p", "escrow", "--locked", "--message-format=json"])
+        .current_dir(tree)
+        .env("CARGO_TARGET_DIR", target)
+        .env("RUSTFLAGS", "-Awarnings")
+        .output()
+        .expect("cargo runs");
+    let text = String::from_utf8_lossy(&built.stdout).into_owned();
+    let library = |name: &str| {
+        let is_it = |path: &&str| {
+            let stem = Path::new(path).file_stem().and_then(|it| it.to_str()).and_then(|it| it.strip_prefix("lib"));
+            let is_named = stem.is_some_and(|it| it.split('-').next() == Some(name));
+            is_named && Path::new(path).extension().is_some_and(|it| it == "rlib")
+        };
+        text.split('"').rev().find(is_it).map(str::to_owned).expect("a crate that compiles has a library")
+    };
+    built.status.success().then(|| ["escrow", "bytemuck"].map(library))
 }

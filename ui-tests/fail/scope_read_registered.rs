@@ -8,7 +8,7 @@ fn user(ctx: &DeviceContext, dev: &DeviceBuffer<f32>, out: &mut [f32]) -> Result
     ctx.scope(|s| {
         let mut there = s.register(out)?;
         dev.enqueue_copy_to(&mut there)?;
-        println!("{}", out[0]);
+        println!("{:?}", out.first());
         dev.enqueue_copy_to(&mut there)?;
         Ok(())
     })

@@ -44,7 +44,6 @@ pub struct Table {
     /// With the headings, which are lines of their own.
     sources: Vec<Result<Source, String>>,
     rows: Vec<Row>,
-    waiting: BTreeSet<String>,
     defaults: Vec<Default>,
     programs: BTreeMap<String, Program>,
 }
@@ -99,11 +98,7 @@ impl Table {
                 });
             }
         }
-        // The programs of SHMEM come with a change of their own: until then their rows wait, and what they are for.
-        let awaited = |row: &Row| row.section == "SHMEM" && !programs.keys().any(|name| name.starts_with("shmem_"));
-        let waiting = rows.iter().filter(|row| awaited(row)).flat_map(|row| row.ids.clone()).collect();
-        rows.retain(|row| !awaited(row));
-        let mut table = Table { sources, rows, waiting, defaults, programs };
+        let mut table = Table { sources, rows, defaults, programs };
         table.add_programs_without_row();
         table
     }
@@ -159,7 +154,6 @@ impl Table {
                 }
             }
         }
-        used.extend(self.waiting.iter().map(String::as_str));
         for id in known.difference(&used) {
             let _ = writeln!(faults, "{id}: no rule is there for it");
         }

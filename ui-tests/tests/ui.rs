@@ -30,8 +30,8 @@ const INTERNAL: &[&str] = &[
 /// Who tries to implement a closed trait is told what closes it, and its hidden parts.
 const INTERNAL_OF_CLOSED: &[&str] = &["Candidate", "Sealed", "Visit", "__private", "candidate"];
 
-/// Types in fields whose names are there to be read in the messages about threads.
-const MARKERS: &[&str] = &["StaysOnTheThreadItWasGivenTo", "StaysOnTheThreadOfItsPe"];
+/// Traits that nobody can name, whose names are there to be read: in what is said of threads, and of what never holds.
+const MARKERS: &[&str] = &["StaysOnTheThreadItWasGivenTo", "StaysOnTheThreadOfItsPe", "OfItsOwn", "OtherKind"];
 
 /// The longest first message, in lines with text, without the bounds of this library that end many.
 const MOST_LINES: usize = 12;

@@ -1,6 +1,6 @@
 //! Texts put together while the program compiles: names of arrays and generic structs, C declarations, messages.
 
-use std::fmt;
+use std::{fmt, slice};
 
 /// A piece of a [`Text`].
 #[doc(hidden)]
@@ -29,33 +29,47 @@ pub mod kind {
 /// A text made of parts.
 ///
 /// An associated constant cannot have an array whose length depends on type parameters, so there are arrays of fixed
-/// lengths, and the smallest that is large enough is used. The others stay zero, which costs nothing.
+/// lengths, and the smallest that is large enough is used. The others are not made: each is named in a function of its own,
+/// which the compiler looks into only when it is called.
 #[doc(hidden)]
 pub trait Text<Kind = ()> {
     /// What the text is made of.
     const PARTS: &'static [Part];
     #[allow(missing_docs)]
-    const SMALL: &'static [u8; 64] = &render(Self::PARTS, 0);
+    const LEN: usize = len(Self::PARTS);
     #[allow(missing_docs)]
-    const MEDIUM: &'static [u8; 2048] = &render(Self::PARTS, 65);
+    const SMALL: &'static [u8; 64] = &render(Self::PARTS, Self::LEN);
     #[allow(missing_docs)]
-    const LARGE: &'static [u8; 1 << 17] = &render(Self::PARTS, 2049);
+    const MEDIUM: &'static [u8; 2048] = &render(Self::PARTS, Self::LEN);
+    #[allow(missing_docs)]
+    const LARGE: &'static [u8; 1 << 17] = &render(Self::PARTS, Self::LEN);
     /// The text.
     const STR: &'static str = {
-        let len = len(Self::PARTS);
+        let len = Self::LEN;
         let bytes: &'static [u8] = match len {
-            0..=64 => Self::SMALL,
-            65..=2048 => Self::MEDIUM,
+            0..=64 => small::<Self, Kind>(),
+            65..=2048 => medium::<Self, Kind>(),
             _ => {
                 assert!(len <= 1 << 17, "the C declaration of this type is longer than 128 KiB");
-                Self::LARGE
+                large::<Self, Kind>()
             }
         };
-        match str::from_utf8(bytes.split_at(len).0) {
-            Ok(text) => text,
-            Err(_) => panic!("parts are whole strings"),
-        }
+        // SAFETY: parts are whole strings, or ASCII (`Part::write`), and `len` ends behind the last of them. Looking at each
+        // byte again would be most of what a derive costs to compile.
+        unsafe { str::from_utf8_unchecked(bytes.split_at(len).0) }
     };
+}
+
+const fn small<T: Text<Kind> + ?Sized, Kind>() -> &'static [u8] {
+    T::SMALL
+}
+
+const fn medium<T: Text<Kind> + ?Sized, Kind>() -> &'static [u8] {
+    T::MEDIUM
+}
+
+const fn large<T: Text<Kind> + ?Sized, Kind>() -> &'static [u8] {
+    T::LARGE
 }
 
 impl Part {
@@ -116,17 +130,25 @@ const fn len(parts: &[Part]) -> usize {
     sum
 }
 
-/// The text, if it fits and has at least `at_least` bytes; otherwise zeros.
-const fn render<const N: usize>(parts: &[Part], at_least: usize) -> [u8; N] {
+/// The text, which has `len` bytes, if it fits; otherwise zeros.
+const fn render<const N: usize>(parts: &[Part], len: usize) -> [u8; N] {
     let mut bytes = [0; N];
-    let len = len(parts);
-    if len <= N && len >= at_least {
-        let mut rest: &mut [u8] = &mut bytes;
-        let mut at = 0;
+    if len <= N {
+        let start = (&raw mut bytes).cast::<u8>();
+        let (mut at, mut written) = (0, 0);
         while at < parts.len() {
-            let (part, behind) = rest.split_at_mut(parts[at].len());
-            parts[at].write(part);
-            rest = behind;
+            let part = parts[at];
+            let len = part.len();
+            assert!(len <= N - written, "the parts are longer than they said");
+            // Most parts are whole strings, and to the compiler, which runs this for each type, a copy is cheaper than a slice.
+            if let Part::Str(text) = part {
+                // SAFETY: there is room (see above), and nothing else is borrowed from `bytes`.
+                unsafe { start.add(written).copy_from_nonoverlapping(text.as_ptr(), len) };
+            } else {
+                // SAFETY: as above.
+                part.write(unsafe { slice::from_raw_parts_mut(start.add(written), len) });
+            }
+            written += len;
             at += 1;
         }
     }
@@ -150,8 +172,9 @@ pub struct FieldLayout {
 /// Stops the build with a text made of parts.
 #[track_caller]
 const fn stop(parts: &[Part]) -> ! {
-    let bytes: [u8; 1024] = render(parts, 0);
-    let (text, _) = bytes.split_at(len(parts));
+    let len = len(parts);
+    let bytes: [u8; 1024] = render(parts, len);
+    let (text, _) = bytes.split_at(len);
     match str::from_utf8(text) {
         Ok(text) => panic!("{}", text),
         Err(_) => panic!("parts are whole strings"),

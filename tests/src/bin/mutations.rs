@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
 use std::{env, fs};
 
-use escrow_tests::mutations::{Edit, Mutation, Try, list};
+use escrow_tests::mutations::{Edit, Mutation, Try, libraries, list};
 
 /// The copy, and where it is built.
 struct Copy {
@@ -56,16 +56,8 @@ impl Copy {
 
     /// Builds the crate; nothing if it does not compile.
     fn build(&self) -> Option<Libraries> {
-        let built = self.cargo(&["build", "-p", "escrow", "--locked", "--message-format=json"]);
-        let text = String::from_utf8_lossy(&built.stdout).into_owned();
-        let library = |name: &str| {
-            let is_it = |path: &&str| path.ends_with(".rlib") && path.contains(&format!("/lib{name}"));
-            text.split('"').rev().find(is_it).map(str::to_owned)
-        };
-        built.status.success().then(|| Libraries {
-            escrow: library("escrow").expect("a crate that compiles has a library"),
-            bytemuck: library("bytemuck").expect("the crate depends on it"),
-        })
+        let [escrow, bytemuck] = libraries(&self.tree, &self.target)?;
+        Some(Libraries { escrow, bytemuck })
     }
 
     /// Lines and codes of the errors that a program ends in.

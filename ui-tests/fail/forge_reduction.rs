@@ -1,6 +1,6 @@
 // Rule: reductions are those that all engines have.
 // Instead: `fcollect` the values, and combine them in a kernel.
-//~ E0046 E0277
+//~ E0277
 //~ right: pass/shmem.rs
 use escrow::Reduction;
 

@@ -18,6 +18,8 @@ pub(crate) struct Declaration<'a> {
     pub(crate) packed: Option<u32>,
     /// Whether it is another name of its only field's type, so that C++ passes it in the same way.
     pub(crate) transparent: bool,
+    /// An array with the layouts of the fields, where there is one.
+    pub(crate) layouts: Option<TokenStream>,
 }
 
 pub(crate) struct CField {
@@ -58,14 +60,18 @@ impl Declaration<'_> {
         let needed: Vec<_> = needed.collect();
         let body = if self.transparent { self.alias() } else { self.structure() };
         let checks = {
-            let fields = self.fields.iter().filter(|_| !self.transparent).map(|field| {
+            let fields = self.fields.iter().enumerate().filter(|_| !self.transparent).map(|(at, field)| {
                 let CField { member, .. } = field;
+                let offset = self.layouts.as_ref().map_or_else(
+                    || quote!(::core::mem::offset_of!(#layout, #member)),
+                    |layouts| quote!(#layouts[#at].offset),
+                );
                 let c_name = c_name(&field.name);
                 let start = ", ".to_owned() + &c_name + ") == ";
                 let end = format!(", \"offset of {c_name}\");\n");
                 quote! {
                     #p::Part::Str("static_assert(offsetof("), #name #p::Part::Str(#start),
-                    #p::Part::Number(::core::mem::offset_of!(#layout, #member) as ::core::primitive::i128),
+                    #p::Part::Number(#offset as ::core::primitive::i128),
                     #p::Part::Str(#end),
                 }
             });

@@ -88,19 +88,23 @@ fn layout_check(it: &Struct<'_>, types: &[TokenStream]) -> TokenStream {
             },
         }
     });
-    let fields = quote!(&[#(#fields)*]);
+    let fields = quote! {
+        // Each `offset_of!` is a constant that the compiler looks at by itself, so each field has one.
+        const __FIELDS: &[#p::FieldLayout] = &[#(#fields)*];
+    };
     let span = it.span().resolved_at(Span::call_site());
-    quote_spanned! {span=>
+    let check = quote_spanned! {span=>
         const _: () = {
             // By one name, so that the compiler's message points at the struct.
             use #p::check_element as __check;
-            __check(#name, ::core::mem::size_of::<#ident>(), ::core::mem::align_of::<#ident>(), #fields);
+            __check(#name, ::core::mem::size_of::<#ident>(), ::core::mem::align_of::<#ident>(), __FIELDS);
         };
-    }
+    };
+    quote!(#fields #check)
 }
 
 /// Parts of the declaration for CUDA C++.
-fn declaration(it: &Struct<'_>, layout: &TokenStream, name: &TokenStream) -> TokenStream {
+fn declaration(it: &Struct<'_>, layout: &TokenStream, name: &TokenStream, has_layout: bool) -> TokenStream {
     let krate = &it.krate;
     let fields = it.fields.iter().map(|field| CField {
         name: field.name(),
@@ -117,6 +121,7 @@ fn declaration(it: &Struct<'_>, layout: &TokenStream, name: &TokenStream) -> Tok
         align: it.repr.align.map(|(n, _)| n),
         packed: it.repr.packed.map(|(n, _)| n),
         transparent: it.repr.transparent.is_some(),
+        layouts: has_layout.then(|| quote!(__FIELDS)),
     };
     declaration.parts()
 }
@@ -155,7 +160,7 @@ fn implement(it: &Struct<'_>, params: &Params<'_>) -> TokenStream {
     let texts = TypeTexts { krate, head: quote!(impl #impl_generics), this: &this, where_clause: &where_clause };
     let (name_item, rust_name) = texts.text("Name", &name_parts);
     let (c_name_item, c_name) = texts.text("CName", &c_name_parts);
-    let (c_decl_item, c_decl) = texts.text("CDecl", &declaration(it, &this, &c_name_parts));
+    let (c_decl_item, c_decl) = texts.text("CDecl", &declaration(it, &this, &c_name_parts, !generic));
     let inherent = texts.inherent(&c_decl);
     let print = print(it);
     let passable = passable(it, &this, &where_element);

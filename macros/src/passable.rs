@@ -270,6 +270,7 @@ impl<'a> Expansion<'a> {
             align: None,
             packed: None,
             transparent: false,
+            layouts: None,
         };
         let texts = TypeTexts { krate, head: quote!(impl #impl_generics), this: &this, where_clause: &where_clause };
         let (name_item, name) = texts.text("Name", &name);

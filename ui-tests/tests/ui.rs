@@ -175,10 +175,11 @@ fn messages_speak_of_nothing_internal() {
             // A path through a module that nobody can name.
             let hidden = line.match_indices("escrow::").any(|(at, found)| {
                 let rest = &line[at + found.len()..];
-                let module = rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap_or_default();
-                let rest = &rest[module.len()..];
+                let modules =
+                    rest.split(|c: char| !c.is_ascii_lowercase() && c != '_' && c != ':').next().unwrap_or_default();
                 // rustc names methods by where they are written.
-                rest.starts_with("::") && !rest.starts_with("::<impl") && module != "shmem" && !module.is_empty()
+                let is_method = rest[modules.len()..].starts_with("<impl");
+                modules.contains("::") && !modules.starts_with("shmem::") && !is_method
             });
             if hidden && !program.name.starts_with("forge_") && !MARKERS.iter().any(|name| line.contains(name)) {
                 let _ = writeln!(faults, "{}: a private path in `{text}`", program.name);

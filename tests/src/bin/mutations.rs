@@ -113,9 +113,10 @@ fn noticed(copy: &Copy, sound: &Libraries, mutation: &Mutation) -> Vec<String> {
             }
             Try::Run { file, test } => {
                 let args = ["test", "-p", "escrow-tests", "--locked", "--test", file, "--", test];
-                let ran = copy.cargo(&args);
-                let said = String::from_utf8_lossy(&ran.stdout).into_owned();
-                if !ran.status.success() {
+                // What happens too early may happen to be right.
+                let runs = (0..5).map(|_| copy.cargo(&args)).find(|ran| !ran.status.success());
+                if let Some(ran) = runs {
+                    let said = String::from_utf8_lossy(&ran.stdout);
                     let how = if said.contains("running ") { "fails" } else { "does not compile" };
                     found.push(format!("`{test}` {how}"));
                 }

@@ -1,51 +1,18 @@
 //! The program: good pictures of every kind, and one line and exit code 2 for everything that is wrong.
 
 mod common;
+#[path = "common/folder.rs"]
+mod folder;
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use common::{Numbers, reference};
+use folder::Folder;
 use png::{BitDepth, ColorType, Transformations};
-
-/// A folder of a test's own, removed with it.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(test: &str) -> Folder {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("blur-{test}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        let path = self.path(name);
-        fs::write(&path, bytes).unwrap();
-        path
-    }
-
-    /// Names and contents of all files.
-    fn contents(&self) -> Vec<(PathBuf, Option<Vec<u8>>)> {
-        let entries = fs::read_dir(&self.0).unwrap();
-        let mut all: Vec<_> =
-            entries.map(|entry| entry.unwrap().path()).map(|p| (p.clone(), fs::read(p).ok())).collect();
-        all.sort();
-        all
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn blur<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Output {
     Command::new(env!("CARGO_BIN_EXE_blur")).args(arguments).output().unwrap()
@@ -54,14 +21,7 @@ fn blur<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Output {
 /// Checks that the program says what is wrong in one line, returns 2, and leaves the folder as it was.
 #[track_caller]
 fn refuses<A: AsRef<OsStr>>(folder: &Folder, arguments: impl IntoIterator<Item = A>, why: &str) {
-    let before = folder.contents();
-    let output = blur(arguments);
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(output.stdout.is_empty());
-    assert!(stderr.starts_with("blur: ") && stderr.ends_with('\n') && stderr.lines().count() == 1, "{stderr:?}");
-    assert!(stderr.contains(why), "`{why}` expected: {stderr}");
-    assert!(before == folder.contents(), "files were changed");
+    folder.is_refused(Path::new(env!("CARGO_BIN_EXE_blur")), arguments, why);
 }
 
 /// A PNG picture by hand: the `png` crate writes neither interlaced nor broken ones.
@@ -185,7 +145,7 @@ fn check(folder: &Folder, name: &str, bytes: &[u8], sigma: &str) {
 #[test]
 fn every_kind_of_png() {
     use BitDepth::{Eight, Four, One, Sixteen, Two};
-    let folder = Folder::new("kinds");
+    let folder = Folder::new("blur-kinds");
     let mut numbers = Numbers(20);
     let kinds: [(ColorType, &[BitDepth]); 5] = [
         (ColorType::Grayscale, &[One, Two, Four, Eight, Sixteen]),
@@ -215,7 +175,7 @@ fn every_kind_of_png() {
 
 #[test]
 fn a_file_in_its_own_place() {
-    let folder = Folder::new("place");
+    let folder = Folder::new("blur-place");
     let path = folder.write("p.png", &any_picture(ColorType::Rgb, BitDepth::Eight, false, &mut Numbers(21)).bytes());
     let (size, _, _, samples) = decode(&path);
     assert!(blur([&path, &path]).status.success());
@@ -232,7 +192,7 @@ fn help_and_version() {
 
 #[test]
 fn wrong_arguments() {
-    let folder = Folder::new("arguments");
+    let folder = Folder::new("blur-arguments");
     let input = folder.write("in.png", &any_picture(ColorType::Rgb, BitDepth::Eight, false, &mut Numbers(22)).bytes());
     let (input, output) = (input.to_str().unwrap().to_owned(), folder.path("out.png").to_str().unwrap().to_owned());
     for sigma in ["0", "-0", "-3", "nan", "-nan", "inf", "-inf", "1e999", "200.1", "1e300"] {
@@ -252,7 +212,7 @@ fn wrong_arguments() {
 
 #[test]
 fn wrong_paths() {
-    let folder = Folder::new("paths");
+    let folder = Folder::new("blur-paths");
     let input = folder.write("in.png", &any_picture(ColorType::Rgb, BitDepth::Eight, false, &mut Numbers(23)).bytes());
     let inner = folder.path("inner.png");
     fs::create_dir(&inner).unwrap();
@@ -274,7 +234,7 @@ fn wrong_paths() {
 #[cfg(unix)]
 #[test]
 fn links() {
-    let folder = Folder::new("links");
+    let folder = Folder::new("blur-links");
     let input = folder.write("in.png", &any_picture(ColorType::Rgb, BitDepth::Eight, false, &mut Numbers(24)).bytes());
     let (target, link) = (folder.write("target.png", b"old"), folder.path("link.png"));
     std::os::unix::fs::symlink(&target, &link).unwrap();
@@ -285,7 +245,7 @@ fn links() {
 
 #[test]
 fn broken_pictures() {
-    let folder = Folder::new("broken");
+    let folder = Folder::new("blur-broken");
     let old = folder.write("out.png", b"what was there before");
     let picture = any_picture(ColorType::Rgb, BitDepth::Eight, false, &mut Numbers(25));
     let whole = picture.bytes();
@@ -324,7 +284,7 @@ fn broken_pictures() {
 
 #[test]
 fn pictures_too_large() {
-    let folder = Folder::new("large");
+    let folder = Folder::new("blur-large");
     let picture = any_picture(ColorType::Rgb, BitDepth::Eight, false, &mut Numbers(26));
     let most = i32::MAX as u32;
     for (width, height) in [(most, most), (most, 1), (1, most), (1 << 20, 1 << 20), (30_000, 30_000)] {

@@ -3,10 +3,11 @@
 //! skipped elsewhere.
 #![cfg(feature = "cuda")]
 
+use std::cell::RefCell;
 use std::env;
 use std::process::Command;
 
-use escrow::{DType, Device, DeviceContext, Error, Fault};
+use escrow::{DType, Device, DeviceBuffer, DeviceContext, Error, Fault};
 use escrow_tests::{fake, gpu};
 
 fn context() -> Option<DeviceContext> {
@@ -253,5 +254,57 @@ fn parked_memory_is_found_when_there_is_no_other() -> Result<(), Error> {
     for i in 0..30 {
         drop(ctx.enqueue_create_buffer::<u8>(10_000_000)?.enqueue_fill(i)?);
     }
+    Ok(())
+}
+
+/// Buffers that are dropped, and made, by a thread's own variables at its end, when what the library keeps for the thread may
+/// be gone already; and buffers of one thread that end on another.
+#[test]
+fn buffers_end_with_their_thread_and_on_others() -> Result<(), Error> {
+    struct AtEnd(RefCell<Vec<DeviceBuffer<u32>>>);
+    impl Drop for AtEnd {
+        fn drop(&mut self) {
+            let kept = self.0.take();
+            let ctx = kept[0].context().clone();
+            let again = ctx.enqueue_create_buffer::<u32>(100).and_then(|buf| Ok(buf.enqueue_fill(3)?));
+            drop(kept);
+            assert_eq!(again.and_then(|buf| buf.to_vec()).expect("a GPU at hand"), [3; 100]);
+        }
+    }
+    thread_local! {
+        static EARLY: AtEnd = const { AtEnd(RefCell::new(Vec::new())) };
+        static LATE: AtEnd = const { AtEnd(RefCell::new(Vec::new())) };
+    }
+
+    const TEST: &str = "buffers_end_with_their_thread_and_on_others";
+    let Some(()) = fake::alone(TEST, &[]) else { return Ok(()) };
+    let Some(ctx) = context() else { return Ok(()) };
+    let make = |value: u32| Ok::<_, Error>(ctx.enqueue_create_buffer::<u32>(100)?.enqueue_fill(value)?);
+    make(0)?.to_vec()?; // the staging block stays
+    ctx.synchronize(())?;
+    let before = fake::live_allocations();
+    for _ in 0..10 {
+        let others = std::thread::scope(|threads| {
+            let ended = threads.spawn(|| -> Result<Vec<DeviceBuffer<u32>>, Error> {
+                // What is registered first is dropped last.
+                EARLY.with(|it| it.0.borrow_mut().clear());
+                drop(make(1)?);
+                let (late, early) = ([make(2)?, make(3)?], [make(4)?, make(5)?]);
+                LATE.with(|it| it.0.borrow_mut().extend(late));
+                EARLY.with(|it| it.0.borrow_mut().extend(early));
+                (0..50).map(make).collect()
+            });
+            ended.join().expect("a thread")
+        })?;
+        for (value, other) in others.iter().enumerate() {
+            assert_eq!(other.to_vec()?, [value as u32; 100]);
+        }
+        drop(others); // more than a thread keeps
+        for value in 0..50 {
+            assert_eq!(make(value)?.to_vec()?, [value; 100]);
+        }
+    }
+    ctx.synchronize(())?;
+    assert_eq!(fake::live_allocations(), before);
     Ok(())
 }

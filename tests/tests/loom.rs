@@ -158,6 +158,73 @@ fn a_position_is_passed_in_the_consumers_stead() {
     });
 }
 
+/// A stream as far as `Core::run_here` goes. How far it is lies under a lock here: where no store of two comes before the
+/// other, loom lets a later load see either of them.
+struct Passing {
+    queue: Queue<Box<u32>, 2>,
+    done: sync::Mutex<u64>,
+}
+
+impl Passing {
+    fn new() -> Arc<Passing> {
+        Arc::new(Passing { queue: Queue::new(), done: sync::Mutex::new(0) })
+    }
+
+    fn done(&self) -> u64 {
+        *sync::lock(&self.done)
+    }
+
+    fn here(&self) -> bool {
+        let Some(claim) = self.queue.claim_behind(self.done()) else { return false };
+        let number = claim.number();
+        // SAFETY: everything before it has been passed, by `done`.
+        unsafe { self.queue.pass(claim) };
+        let mut done = sync::lock(&self.done);
+        *done = number.max(*done);
+        true
+    }
+}
+
+/// Fails if `here` stores `done` instead of raising it: the worker may have gone on from `pass` already.
+#[test]
+fn what_the_worker_has_passed_stays_passed() {
+    explore(|| {
+        let stream = Passing::new();
+        let worker = {
+            let stream = Arc::clone(&stream);
+            thread::spawn(move || {
+                let (number, _) = pop(&stream.queue);
+                *sync::lock(&stream.done) = number;
+            })
+        };
+        let producer = {
+            let stream = Arc::clone(&stream);
+            thread::spawn(move || push(&stream.queue, 7))
+        };
+        stream.here();
+        worker.join().unwrap();
+        producer.join().unwrap();
+        assert_eq!(stream.done(), stream.queue.tail());
+    });
+}
+
+/// Fails if `here` raises `done` before `pass`: the next one's `pass` may then come first, and the head goes back.
+#[test]
+fn two_threads_pass_positions_one_behind_the_other() {
+    explore(|| {
+        let stream = Passing::new();
+        let other = {
+            let stream = Arc::clone(&stream);
+            thread::spawn(move || u64::from(stream.here()))
+        };
+        let passed = u64::from(stream.here()) + other.join().unwrap();
+        assert_eq!((stream.done(), stream.queue.tail()), (passed, passed));
+        push(&stream.queue, 7);
+        // SAFETY: this is the one thread that takes items out.
+        assert!(unsafe { stream.queue.front() }.is_some_and(|front| front.number() == passed + 1));
+    });
+}
+
 /// Fails if a producer that finds the queue full keeps its place: let `claim` count the tail up first.
 #[test]
 fn two_producers_compete_for_the_room_in_a_full_queue() {

@@ -1,4 +1,5 @@
 //! The blur as one writes it down, and numbers to try it with.
+#![allow(dead_code)] // each of the tests uses a part
 
 /// A separable Gaussian blur in straight loops over the whole picture: the same operations in the same order as the
 /// kernels, by another way. Nothing of the library is used.

@@ -132,12 +132,17 @@ impl Core {
             }
         }
 
-        if self.chaos.is_some() || is_worker() || self.failed_at.load(Ordering::Relaxed) != NEVER {
+        if self.chaos.is_some() || is_worker() {
             return None;
         }
-        // `done` is read with Acquire: this thread sees what the worker did. Others who enqueue meanwhile are behind the
-        // claim, and the worker cannot pass it.
-        let claim = self.queue.claim_behind(self.done())?;
+        // `done` is read with Acquire: this thread sees what the worker did, also that the stream failed, which is asked
+        // behind it for that.
+        let done = self.done();
+        if self.failed_at.load(Ordering::Relaxed) != NEVER {
+            return None;
+        }
+        // Others who enqueue meanwhile are behind the claim, and the worker cannot pass it.
+        let claim = self.queue.claim_behind(done)?;
         let number = claim.number();
         self.sweep_behind_wait();
         let unwinding = NoWayBack;
@@ -149,8 +154,11 @@ impl Core {
         }
         // SAFETY: the worker had passed everything before the position: it was the one behind `done`.
         unsafe { self.queue.pass(claim) };
-        self.done.store(number, Ordering::Release);
+        // The worker may have gone on from there already, and `done` never goes back.
+        self.done.fetch_max(number, Ordering::Release);
         self.passed.notify(number);
+        // The worker may sleep on, and was not there for what others parked meanwhile.
+        self.sweep();
         // Who enqueued meanwhile may have woken the worker when it could not go on yet. Behind the fence in `notify`: it
         // is seen here, or the worker has seen that it can.
         if self.tail() != number {
@@ -413,7 +421,7 @@ pub(super) fn cores() -> usize {
 }
 
 /// Looks at `ready` for a short time; `false` if it never was.
-pub(crate) fn spin_until(mut ready: impl FnMut() -> bool) -> bool {
+pub(super) fn spin_until(mut ready: impl FnMut() -> bool) -> bool {
     /// Threads that spin now. More of them than cores would only keep those from working who could end the wait.
     static SPINNING: AtomicUsize = AtomicUsize::new(0);
 
@@ -424,20 +432,20 @@ pub(crate) fn spin_until(mut ready: impl FnMut() -> bool) -> bool {
     if cfg!(miri) || cores() == 1 {
         return false;
     }
-    if SPINNING.fetch_add(1, Ordering::Relaxed) < cores() {
-        let start = Instant::now();
-        while !found {
-            let waited = start.elapsed();
-            if waited >= LINGER {
-                break;
-            }
-            if waited >= SPIN {
-                thread::yield_now();
-            }
-            for _ in 0..16 {
-                spin_loop();
-                found = found || ready();
-            }
+    // Where there are more who look than cores, this one lets others run from the start.
+    let spin = if SPINNING.fetch_add(1, Ordering::Relaxed) < cores() { SPIN } else { Duration::ZERO };
+    let start = Instant::now();
+    while !found {
+        let waited = start.elapsed();
+        if waited >= LINGER {
+            break;
+        }
+        if waited >= spin {
+            thread::yield_now();
+        }
+        for _ in 0..16 {
+            spin_loop();
+            found = found || ready();
         }
     }
     SPINNING.fetch_sub(1, Ordering::Relaxed);

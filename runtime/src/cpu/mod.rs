@@ -13,7 +13,7 @@ mod team;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::core::{Core, spin_until};
+pub(crate) use self::core::Core;
 pub(crate) use self::device::CpuDevice;
 pub(crate) use self::event::Event;
 

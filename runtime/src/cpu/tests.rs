@@ -3,9 +3,10 @@
 #![expect(clippy::cast_ptr_alignment, reason = "packed arguments are aligned to 16")]
 
 use std::panic::panic_any;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::chaos::Scheduler;
 use super::{Core, CpuDevice, Event, become_worker, is_worker, memory, team};
@@ -13,7 +14,7 @@ use crate::Device;
 use crate::block::{BlockRef, Place};
 use crate::device::Kind;
 use crate::error::{Error, Operation};
-use crate::op::{CpuLaunch, Op, Packed};
+use crate::op::{Call, CpuLaunch, Op, Packed};
 
 const WHAT: Operation = Operation::Launch;
 
@@ -171,6 +172,72 @@ fn operations_here_and_there_take_their_turns() {
         let own = log.iter().filter(|value| **value / 100_000 == thread).map(|value| value % 100_000);
         assert!(own.eq(0..if cfg!(miri) { 50 } else { 20_000 }));
     }
+    core.close();
+}
+
+/// One thread has its operations run here where it can, and one is behind them: how far the stream is never goes back. The
+/// second one would wait for ever, since the first one finds no stream that stands still any more.
+#[test]
+fn what_the_worker_passes_behind_an_operation_here_stays_passed() {
+    let world = World::new();
+    let core = plain();
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                let _ = core.run_here(|| Ok(()));
+            }
+        });
+        for value in 0..if cfg!(miri) { 50 } else { 100_000 } {
+            core.enqueue(WHAT, world.note(value)).unwrap();
+            let (number, start) = (core.tail(), Instant::now());
+            while !core.has_passed(number) {
+                if start.elapsed() > Duration::from_secs(20) {
+                    over.store(true, Ordering::Relaxed);
+                    panic!("{} has been passed, {number} never is", core.done());
+                }
+                thread::yield_now();
+            }
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    core.close();
+}
+
+/// A stream that fails while it is asked is behind its failure: nothing runs there, here or elsewhere.
+#[test]
+fn nothing_runs_here_behind_a_failure() {
+    fn call() -> Op {
+        unsafe fn run(_: *const u8) -> Result<(), Error> {
+            Err(Error::Refused { op: WHAT, why: "wanted by a test" })
+        }
+        unsafe fn skip(_: *const u8, _: &Error) {}
+        Op::Call(Call { run, skip, args: Packed::new(()) })
+    }
+    for _ in 0..if cfg!(miri) { 5 } else { 3000 } {
+        let core = plain();
+        core.enqueue(WHAT, call()).unwrap();
+        while !core.has_passed(1) {
+            assert!(core.run_here(|| Ok(())).is_none());
+        }
+        assert!(core.run_here(|| Ok(())).is_none());
+        core.close();
+    }
+}
+
+#[test]
+fn what_is_parked_during_an_operation_here_goes_with_its_end() {
+    let device = Device::cpu_chaos(0);
+    let core = plain();
+    core.enqueue(WHAT, World::new().note(0)).unwrap();
+    settled(&core).unwrap();
+    let park = || {
+        thread::scope(|scope| scope.spawn(|| core.park(allocate(&device))).join().unwrap());
+        assert_ne!(cpu(&device).held(), 0, "the operation may be using it");
+        Ok(())
+    };
+    core.run_here(park).expect("it stands still").unwrap();
+    assert_eq!(cpu(&device).held(), 0);
     core.close();
 }
 

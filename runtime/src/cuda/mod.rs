@@ -13,7 +13,7 @@ mod register;
 mod stage;
 
 pub(crate) use self::core::Core;
-pub(crate) use self::device::CudaDevice;
+pub(crate) use self::device::{CudaDevice, Entered};
 pub(crate) use self::event::Event;
 pub(crate) use self::memory::Allocation;
 pub use self::module::Functions;

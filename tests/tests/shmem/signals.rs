@@ -173,3 +173,25 @@ fn conflicting_accesses_mix_bytes() {
     })
     .unwrap();
 }
+
+/// A wait ends with what it saw, whatever the signal is by the time that it says so.
+#[test]
+fn a_signal_may_change_while_a_wait_for_it_ends() -> Result<(), Error> {
+    let rounds = if cfg!(miri) { 5 } else { 20_000 };
+    shmem::launch(2, |job| {
+        let (flips, ends) = (job.create_signal(Set)?, job.create_signal(Set)?);
+        if job.my_pe() == 0 {
+            for round in 1..=rounds {
+                flips.wait_until(Cmp::Ne, 0)?;
+                ends.set(job.next(), round)?;
+            }
+        } else {
+            while ends.fetch()? < rounds {
+                flips.set(job.next(), 1)?;
+                flips.set(job.next(), 0)?;
+            }
+        }
+        job.barrier_all(())
+    })?;
+    Ok(())
+}

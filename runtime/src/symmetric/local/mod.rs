@@ -1,5 +1,7 @@
 //! The engine `local`: PEs are threads of this process.
 
+use std::cell::Cell;
+use std::hint::spin_loop;
 use std::io::Write;
 use std::mem;
 use std::ptr::NonNull;
@@ -11,7 +13,6 @@ use super::card::Card;
 use super::transport::{Alloc, Atomic, Rmw, Target, Transport, waited_line};
 use crate::block::{Block, Place};
 use crate::cpu::gate::Gate;
-use crate::cpu::spin_until;
 use crate::cpu::sync::lock;
 use crate::error::{Divergence, Error, PeFailure};
 
@@ -21,6 +22,29 @@ pub(super) mod copy;
 const GRACE: Duration = Duration::from_secs(5);
 /// How often the launching thread looks at the PEs.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// How long a worker looks for a word before it sleeps: waking it takes tens of microseconds, and steps of a job are shorter.
+const LINGER: Duration = Duration::from_micros(200);
+
+/// Looks at `ready` for a while; `false` if it never was. It lets other threads run, since the PE that is waited for may need
+/// this core.
+fn linger(ready: impl Fn() -> bool) -> bool {
+    const LOOKS: u32 = if cfg!(miri) { 4 } else { 200 };
+    for _ in 0..LOOKS {
+        if ready() {
+            return true;
+        }
+        spin_loop();
+    }
+    let start = Instant::now();
+    while start.elapsed() < LINGER {
+        std::thread::yield_now();
+        if ready() {
+            return true;
+        }
+    }
+    false
+}
 
 /// What the PEs of a job share.
 pub(crate) struct Job {
@@ -295,9 +319,17 @@ impl Transport for Local {
     ) -> Result<u64, Error> {
         // SAFETY: the caller's duty.
         let word = unsafe { wide(word.here()) };
-        let look = || ready(word.load(Ordering::Acquire)) || self.job.failed.load(Ordering::Acquire);
+        // What was seen counts: the word may have another value by the next look.
+        let seen = Cell::new(None);
+        let look = || {
+            let value = word.load(Ordering::Acquire);
+            if ready(value) {
+                seen.set(Some(value));
+            }
+            seen.get().is_some() || self.job.failed.load(Ordering::Acquire)
+        };
         // Under chaos the other side runs at calls of its own thread only: there is nothing to spin for.
-        if !look() && (self.job.chaotic || !spin_until(look)) {
+        if !look() && (self.job.chaotic || !linger(look)) {
             // SAFETY: only the lifetime changes; the value is gone below before this returns.
             let ready =
                 NonNull::from(unsafe { mem::transmute::<&dyn Fn(u64) -> bool, &'static dyn Fn(u64) -> bool>(ready) });
@@ -307,8 +339,7 @@ impl Transport for Local {
             self.seat().gate.sleep(0, look);
             *lock(&self.seat().waiting) = None;
         }
-        let value = word.load(Ordering::Acquire);
-        if ready(value) { Ok(value) } else { Err(self.failure()) }
+        seen.get().ok_or_else(|| self.failure())
     }
 
     fn allocate(&self, bytes: usize) -> Option<(NonNull<u8>, Option<Box<Block>>)> {

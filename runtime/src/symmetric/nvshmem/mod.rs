@@ -15,7 +15,7 @@ use super::transport::{Alloc, Target};
 use crate::block::Place;
 use crate::cuda::Core;
 use crate::dtype::DType;
-use crate::error::{Divergence, Error, Operation};
+use crate::error::{Divergence, Error, Operation, PeFailure};
 use crate::region::Admitted;
 use crate::stream::Stream;
 
@@ -42,6 +42,8 @@ pub(super) struct Gpu {
     limited: bool,
     /// The PEs whose memory this one reaches by loads and stores.
     near: Box<[bool]>,
+    /// The PEs of NVSHMEM's team of this host, which may be more: GPUs of one host need not reach each other.
+    on_host: Box<[bool]>,
     /// Symmetric: what PEs tell each other, two places for each, used in turn.
     board: NonNull<u8>,
     /// Symmetric: what this PE tells.
@@ -71,7 +73,7 @@ impl Gpu {
     }
 
     pub(super) fn is_near(&self, pe: usize) -> bool {
-        self.near[pe]
+        self.on_host[pe]
     }
 
     pub(super) fn held(&self) -> usize {
@@ -133,7 +135,8 @@ impl Gpu {
         words[..WORDS].copy_from_slice(&card.words());
         words[WORDS] = memory;
         words[WORDS + 1..].copy_from_slice(bits);
-        let told = self.exchange(stream, &words)?;
+        // A PE that cannot go on leaves the others in the exchange.
+        let told = self.exchange(stream, &words).inspect_err(|error| fail(self.me, error))?;
         for (pe, words) in told.chunks_exact(TOLD).enumerate() {
             let theirs = Card::from_words(words[..WORDS].try_into().expect("as many as a card has"));
             if theirs != *card {
@@ -166,19 +169,27 @@ impl Gpu {
         call: Together,
         bytes: usize,
     ) -> Result<Option<NonNull<Alloc>>, Error> {
-        let slot = self.heap.borrow().next_slot();
-        // The library ends the process where memory is missing; what is free now is a good guess.
-        let free = stream.device().memory_info()?.free;
-        let fits = u64::from(slot.is_some() && bytes <= free);
-        if self.free_dropped(stream, &call.card, fits)? == 0 {
+        // The library ends the process where memory is missing; what is free now is a good guess. Where it is not told, this
+        // PE goes on to the others all the same, who wait for it.
+        let fits = stream.device().memory_info().is_ok_and(|memory| bytes <= memory.free);
+        if self.free_dropped(stream, &call.card, u64::from(fits))? == 0 {
             return Ok(None);
         }
-        let slot = self.heap.borrow().next_slot().or(slot);
+        // Behind the frees, and then alike on all PEs.
+        let Some(slot) = self.heap.borrow().next_slot() else { return Ok(None) };
         // SAFETY: all PEs are in this call and ask for the same.
         let base = NonNull::new(unsafe { (self.api.malloc)(bytes) }.cast::<u8>());
-        let told = self.compare(stream, &call.card, u64::from(base.is_some()), &[0; BITS])?;
-        let all = told.chunks_exact(TOLD).all(|words| words[WORDS] == 1);
-        let (true, Some(base), Some(slot)) = (all, base, slot) else { return Ok(None) };
+        // Its place in the heap, which is not that of the board: the library finds a PE's copy by it.
+        let place = base.map_or(0, |base| base.as_ptr().addr().wrapping_sub(self.board.as_ptr().addr()) as u64);
+        let told = self.compare(stream, &call.card, place, &[0; BITS])?;
+        if let Some(pe) = told.chunks_exact(TOLD).position(|words| words[WORDS] != place) {
+            // What has come apart stays so: each later allocation would lie elsewhere than the others believe.
+            let message = format!("its heap gave {bytes} bytes at another place than that of PE {}, or none", self.me);
+            let error = Error::PeFailed(PeFailure { pe, message }.into());
+            fail(self.me, &error);
+            return Err(error);
+        }
+        let Some(base) = base else { return Ok(None) };
         let alloc = Alloc { slot, base, bytes, bases: Box::default(), block: None };
         Ok(Some(self.heap.borrow_mut().insert(alloc)))
     }
@@ -207,7 +218,7 @@ impl Gpu {
 
     /// A copy to a PE without direct access needs a source that NVSHMEM knows.
     fn reaches(&self, op: Operation, pe: usize, here: *mut u8) -> Result<(), Error> {
-        if self.near[pe] || self.heap.borrow().holds(here) {
+        if self.near[pe] || here == self.scratch.as_ptr() || self.heap.borrow().holds(here) {
             return Ok(());
         }
         Err(self.unsupported(op, "copies between hosts of memory that is not symmetric: use a `ShmemBuffer`"))

@@ -3,7 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int};
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::process::{Child, Command};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,7 @@ use super::raw::{self, Api, InitArgs, InitAttr, UniqueId, UniqueIdArgs};
 use super::{Gpu, SCRATCH, TOLD};
 use crate::context::DeviceContext;
 use crate::cpu::sync::lock;
-use crate::cuda::CudaDevice;
+use crate::cuda::{CudaDevice, Entered};
 use crate::device::Device;
 use crate::error::{Error, PeFailure};
 use crate::symmetric::context::ShmemContext;
@@ -46,12 +47,21 @@ static CHILDREN: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 pub(in crate::symmetric) fn fail(me: usize, error: &Error) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Ordering::AcqRel) {
-        eprintln!("escrow: PE {me}: {error}");
+        // Not `eprintln!`, which panics where nobody reads: the others are still to be ended.
+        let _ = std::io::stderr().write_all(format!("escrow: PE {me}: {error}\n").as_bytes());
     }
     for child in &mut *lock(&CHILDREN) {
         let _ = child.kill();
     }
     _exit(1)
+}
+
+/// Ends the processes that this one started and whose job does not begin: they wait for this one.
+fn call_off() {
+    for mut child in std::mem::take(&mut *lock(&CHILDREN)) {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
 }
 
 static API: OnceLock<Api> = OnceLock::new();
@@ -150,10 +160,7 @@ where
         (Place::Ours(0, id), 0)
     };
 
-    let device = Device::cuda(on_host % gpus)?;
-    let crate::device::Kind::Cuda(gpu) = *device.kind() else { unreachable!("it was made as one") };
-    let entered = gpu.enter()?;
-    let ctx = DeviceContext::tagged(tag, device)?;
+    let (entered, ctx) = on_gpu(tag, on_host % gpus).inspect_err(|_| call_off())?;
     let me = match &place {
         Place::Ours(rank, _) => *rank,
         Place::Launcher => 0,
@@ -180,6 +187,13 @@ where
         let _ = child.wait();
     }
     result.map(|value| vec![value])
+}
+
+/// A context on the GPU with this number, whose own context is the thread's then.
+fn on_gpu<S: StreamTag>(tag: S, ordinal: usize) -> Result<(Entered, DeviceContext<S>), Error> {
+    let device = Device::cuda(ordinal)?;
+    let crate::device::Kind::Cuda(gpu) = *device.kind() else { unreachable!("it was made as one") };
+    Ok((gpu.enter()?, DeviceContext::tagged(tag, device)?))
 }
 
 /// A process is in one job on GPUs in its life: those that it started go on behind it, and would not come to another one.
@@ -241,23 +255,16 @@ fn start_others(api: &Api, pes: usize) -> Result<Box<UniqueId>, Error> {
         let _ = write!(text, "{byte:02x}"); // a string takes everything
     }
     let program = std::env::current_exe().map_err(|error| Error::Thread(Arc::new(error)))?;
-    let mut children = lock(&CHILDREN);
     for rank in 1..pes {
         let child = Command::new(&program)
             .args(std::env::args_os().skip(1))
             .env(RANK, rank.to_string())
             .env(PES, pes.to_string())
             .env(UNIQUE_ID, &text)
-            .spawn();
-        match child {
-            Ok(child) => children.push(child),
-            Err(error) => {
-                for child in &mut *children {
-                    let _ = child.kill();
-                }
-                return Err(Error::Thread(Arc::new(error)));
-            }
-        }
+            .spawn()
+            .inspect_err(|_| call_off())
+            .map_err(|error| Error::Thread(Arc::new(error)))?;
+        lock(&CHILDREN).push(child);
     }
     Ok(id)
 }
@@ -331,6 +338,10 @@ fn start(api: &'static Api, place: &Place, pes: usize) -> Result<Gpu, Error> {
         // SAFETY: the library is started, and the PE is of the job.
         !unsafe { (api.ptr)(board.as_ptr().cast(), pe as c_int) }.is_null()
     });
+    let on_host = (0..n_pes).map(|pe| {
+        // SAFETY: the library is started, its own teams are there, and the PE is of the job. A PE of no such team is -1.
+        unsafe { (api.translate)(raw::TEAM_WORLD, pe as c_int, raw::TEAM_NODE) >= 0 }
+    });
     let checked = std::env::var("ESCROW_SHMEM_CHECKED").map_or(cfg!(debug_assertions), |value| value != "0");
     Ok(Gpu {
         api,
@@ -338,6 +349,7 @@ fn start(api: &'static Api, place: &Place, pes: usize) -> Result<Gpu, Error> {
         n_pes,
         limited: status == raw::LIMITED_MPG,
         near: near.collect(),
+        on_host: on_host.collect(),
         board,
         told,
         scratch,

@@ -105,7 +105,8 @@ fn all_stop_at_one_step() {
     for tolerance in [1e-1, 1e-3, 1e-5, 0.0] {
         let plan = Plan { steps: 3000, check: 10, tolerance: Some(tolerance) };
         let stops = reference(&plate, &plan).1;
-        assert!(stops < 3000, "{tolerance}: {stops}");
+        // Rounding can let the last bits go to and fro for ever.
+        assert!(stops < 3000 || tolerance == 0.0, "{tolerance}: {stops}");
         for pes in 1..=4 {
             compare(&Device::cpu(), pes, &plate, &plan);
         }

@@ -38,7 +38,8 @@ struct Arguments {
     /// Look at the change every so many steps.
     #[arg(long, default_value = "100", value_parser = clap::value_parser!(u32).range(1..))]
     check: u32,
-    /// Stop when the change that is looked at is not above this.
+    /// Stop when the change that is looked at is not above this. Rounding may keep it from ever getting much below 1e-5 of
+    /// the temperatures' range.
     #[arg(long, value_parser = tolerance)]
     tolerance: Option<f32>,
     /// Points that keep their temperature. If not given, the extremes of a picture, and the edges of an array.

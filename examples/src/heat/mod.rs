@@ -33,4 +33,5 @@ pub use field::{Field, Held, Kind, Plate, rows_of_file};
 pub use kernels::HeatKernels;
 pub use npy::Float;
 pub use solver::{End, Plan, run};
+pub use stencil::{Rows, step_row};
 pub use strips::rows_of;

@@ -253,6 +253,7 @@ const READ: u8 = 0;
 const WRITE: u8 = 1;
 const TRUSTED: u8 = 2;
 const PEER: u8 = 3;
+const SYMMETRIC: u8 = 4;
 
 impl<T: DType, const KIND: u8> Pointer<T, KIND> {
     const IS_ARRAY: bool = !T::C_DIMS.is_empty();
@@ -267,6 +268,7 @@ impl<T: DType, const KIND: u8> Text<kind::Name> for Pointer<T, KIND> {
             READ => "DeviceSpan<",
             WRITE => "DeviceSpanMut<",
             PEER => "PeerSpan<",
+            SYMMETRIC => "ShmemBuffer<",
             _ => "TrustedPtr<",
         }),
         Part::Str(T::NAME),
@@ -335,7 +337,7 @@ macro_rules! spans {
 spans! {
     [T] DeviceSpan, KernelSpan, READ;
     [T] DeviceSpanMut, KernelSpanMut, WRITE;
-    [T] ShmemBuffer, KernelSpanMut, WRITE;
+    [T] ShmemBuffer, KernelSpanMut, SYMMETRIC;
     [T] PeerSpan, KernelPeer, PEER;
     [MaybeUninit<T>] DeviceSpanMut, KernelSpanMut, WRITE;
 }

@@ -51,6 +51,13 @@ use crate::tag::{Dyn, StreamTag};
 /// }
 /// ```
 ///
+/// To a kernel it is a pointer:
+///
+/// ```
+/// # use escrow::{DeviceLayout, ShmemBuffer};
+/// assert_eq!(<ShmemBuffer<'_, f32> as DeviceLayout>::TYPE_NAME, "ShmemBuffer<f32>");
+/// ```
+///
 /// Nor does it leave the job:
 ///
 /// ```compile_fail,E0521

@@ -58,18 +58,29 @@ impl<S: StreamTag> ShmemContext<S> {
         X::Tag: SameStream<S>,
         D::Tag: SameStream<S>,
     {
+        let (engine, stream) = self.engine_and_stream();
+        let Some((what, bytes)) = self.compare_put(src, dst, pe)? else { return engine.check() };
+        // SAFETY: `src` was admitted to this stream, as for a copy; the target lies in an allocation that this PE has not
+        // dropped, so no PE frees it before this stream has passed the put.
+        unsafe { engine.put(stream, what, bytes) }
+    }
+
+    /// Both sides of a put, compared, and how many bytes go over; `None` for no bytes.
+    #[inline]
+    pub(super) fn compare_put<X: DeviceRead, D: Remote>(
+        &self,
+        src: &X,
+        dst: &D,
+        pe: Pe<'_>,
+    ) -> Result<Option<(Transfer, usize)>, Error> {
         const OP: Operation = Operation::Put;
         let (there, target) = self.admit_remote(OP, dst)?;
         let src = admit(OP, self.context().stream(), src.candidate())?;
         if src.len != there.len {
             return Err(Error::Length { op: OP, dst: there.len, src: src.len });
         }
-        let (engine, stream) = self.engine_and_stream();
-        let (Some(there), true) = (target, src.len > 0) else { return engine.check() };
-        let what = Transfer { here: src.ptr, there, pe: pe.world as usize };
-        // SAFETY: `src` was admitted to this stream, as for a copy; the target lies in an allocation that this PE has not
-        // dropped, so no PE frees it before this stream has passed the put.
-        unsafe { engine.put(stream, what, src.len * size_of::<X::Elem>()) }
+        let put = target.map(|there| Transfer { here: src.ptr, there, pe: pe.world as usize });
+        Ok(put.map(|put| (put, src.len * size_of::<X::Elem>())).filter(|(_, bytes)| *bytes > 0))
     }
 
     /// Enqueues a copy of `pe`'s copy of `src` to `dst`, device memory of this PE. Lengths must be equal. Does not block.

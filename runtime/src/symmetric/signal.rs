@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use super::card::Kind;
 use super::context::ShmemContext;
-use super::engine::{Notice, Transfer};
+use super::engine::Notice;
 use super::exposed::Remote;
 use super::pe::{Bound, Kept, Pe};
 use super::transport::{Alloc, Target};
@@ -14,7 +14,6 @@ use crate::dtype::Init;
 use crate::error::{Error, Operation};
 use crate::kernel::DeviceRead;
 use crate::operand::{SameElem, SameStream};
-use crate::region::admit;
 use crate::tag::{Dyn, StreamTag};
 
 /// The kind of signals that are set to a value.
@@ -222,17 +221,10 @@ impl<S: StreamTag> ShmemContext<S> {
         X::Tag: SameStream<S>,
         D::Tag: SameStream<S>,
     {
-        const OP: Operation = Operation::Put;
-        let (there, target) = self.admit_remote(OP, dst)?;
-        let src = admit(OP, self.context().stream(), src.candidate())?;
-        if src.len != there.len {
-            return Err(Error::Length { op: OP, dst: there.len, src: src.len });
-        }
         let (engine, stream) = self.engine_and_stream();
-        let (pe, bytes) = (pe.world as usize, src.len * size_of::<X::Elem>());
-        let put = target.map(|there| (Transfer { here: src.ptr, there, pe }, bytes));
+        let put = self.compare_put(src, dst, pe)?;
         // SAFETY: as for `put`; the signal's word lies in an allocation that this PE has not dropped.
-        unsafe { engine.notify(stream, OP, put.filter(|_| bytes > 0), signal.notice(value), pe) }
+        unsafe { engine.notify(stream, Operation::Put, put, signal.notice(value), pe.world as usize) }
     }
 }
 

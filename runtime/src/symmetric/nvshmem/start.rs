@@ -28,6 +28,7 @@ use crate::tag::StreamTag;
 /// What a process that was started for a PE is told: its number, how many there are, and how it finds the others.
 const RANK: &str = "ESCROW_SHMEM_RANK";
 const PES: &str = "ESCROW_SHMEM_PES";
+const PARENT: &str = "ESCROW_SHMEM_PARENT";
 const UNIQUE_ID: &str = "ESCROW_SHMEM_ID";
 /// Where NVSHMEM's host library is.
 const LIBRARY: &str = "ESCROW_NVSHMEM";
@@ -147,6 +148,12 @@ where
         is_first()?;
         // SAFETY: the call takes numbers. The process that started this one is what ends the job.
         unsafe { prctl(1, 9) };
+        // Asked behind that, so that a parent which ends meanwhile is noticed by the one or the other.
+        if number(PARENT) != Some(std::os::unix::process::parent_id() as usize) {
+            return Err(refused(
+                "`ESCROW_SHMEM_RANK` is of another process: PE 0 has ended, or a PE started this program, which then needs an environment without it",
+            ));
+        }
         (Place::Ours(rank, id), rank)
     } else if let Some((there, on_host)) = launcher() {
         if there != pes {
@@ -260,6 +267,7 @@ fn start_others(api: &Api, pes: usize) -> Result<Box<UniqueId>, Error> {
             .args(std::env::args_os().skip(1))
             .env(RANK, rank.to_string())
             .env(PES, pes.to_string())
+            .env(PARENT, std::process::id().to_string())
             .env(UNIQUE_ID, &text)
             .spawn()
             .inspect_err(|_| call_off())
